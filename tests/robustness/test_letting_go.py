@@ -226,9 +226,9 @@ def test_releases_after_subinterpreter_hold_the_gil() -> None:
             def __del__(self):
                 calls.append(threading.get_ident())
 
-        lent = ep.asarray(Holder(ep.zeros(2, "int32", device="opencl:cpu")))
-        done = launch("slow", lent)
-        del lent
+        imported = ep.asarray(Holder(ep.zeros(2, "int32", device="opencl:cpu")))
+        done = launch("slow", imported)
+        del imported
         assert calls == [], "the kernel still uses it"
         while not done.done:
             time.sleep(0.01)

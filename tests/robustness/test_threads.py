@@ -197,13 +197,13 @@ def test_concurrent_first_tensors_of_a_process() -> None:
         data = (ctypes.c_float * 12)()
         kind, table = publish(lambda: Producer(ctypes.addressof(data), data))
 
-        def lend(tensor, out):
+        def borrow(tensor, out):
             managed = tensor.producer.tensor()
             ctypes.memmove(out, ctypes.addressof(managed.dl_tensor), ctypes.sizeof(DLTensor))
             return 0
 
-        lending = table.Lend(lend)
-        table.lend = lending
+        borrowing = table.Borrow(borrow)
+        table.borrow = borrowing
         kind.__module__ = "torch"  # whose tensors are asked what their bytes do not say
         kind._cdata = property(lambda self: time.sleep(0.1) or 0)
         kind.requires_grad = kind.is_neg = False

@@ -20,7 +20,7 @@ class Table(ctypes.Structure):
     Allocate = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), c_void_p, SetError)
     FromObject = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(c_void_p))
     ToObject = ctypes.PYFUNCTYPE(c_int, c_void_p, POINTER(py_object))
-    Lend = ctypes.PYFUNCTYPE(c_int, py_object, c_void_p)
+    Borrow = ctypes.PYFUNCTYPE(c_int, py_object, c_void_p)
     CurrentStream = ctypes.PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
 
 
@@ -31,7 +31,7 @@ Table._fields_ = (
     ("allocate", Table.Allocate),
     ("from_object", Table.FromObject),
     ("to_object", Table.ToObject),
-    ("lend", Table.Lend),
+    ("borrow", Table.Borrow),
     ("current_stream", Table.CurrentStream),
 )
 
@@ -66,7 +66,7 @@ def publish(
         allocate=Table.Allocate(unused),
         from_object=Table.FromObject(from_object),
         to_object=Table.ToObject(unused),
-        lend=Table.Lend(unused),
+        borrow=Table.Borrow(unused),
         current_stream=Table.CurrentStream(current_stream),
     )
     Tensor.__dlpack_c_exchange_api__ = new_capsule(ctypes.addressof(table), NAME)

@@ -42,7 +42,7 @@ HEADER = "DLPack 1.3, dlpack.h: DLPackExchangeAPIHeader"
 ALLOCATE = "DLPack 1.3, dlpack.h: DLPackManagedTensorAllocator"
 FROM_OBJECT = "DLPack 1.3, dlpack.h: DLPackManagedTensorFromPyObjectNoSync"
 TO_OBJECT = "DLPack 1.3, dlpack.h: DLPackManagedTensorToPyObjectNoSync"
-LEND = "DLPack 1.3, dlpack.h: DLPackDLTensorFromPyObjectNoSync"
+BORROW = "DLPack 1.3, dlpack.h: DLPackDLTensorFromPyObjectNoSync"
 STREAM = "DLPack 1.3, dlpack.h: DLPackCurrentWorkStream"
 
 
@@ -194,10 +194,10 @@ EXPORTS.add(
 )
 
 
-@EXPORTS.clause("lends", "a lent tensor is the one that is given", LEND)
-def lends(exporter: Exporter) -> None:
+@EXPORTS.clause("borrows", "a borrowed tensor is the one that is given", BORROW)
+def borrows(exporter: Exporter) -> None:
     borrowed: Any = DLTensor()
-    status = function(exporter.object, "dltensor_from_py_object_no_sync", ExchangeApi.Lend)(
+    status = function(exporter.object, "dltensor_from_py_object_no_sync", ExchangeApi.Borrow)(
         exporter.object, ctypes.addressof(borrowed)
     )
     require(status == 0, "0", status)
@@ -206,13 +206,15 @@ def lends(exporter: Exporter) -> None:
 
 
 @EXPORTS.clause(
-    "lends nothing", "a borrowed tensor holds no reference, since none could be released", LEND
+    "borrows no reference",
+    "a borrowed tensor holds no reference, since none could be released",
+    BORROW,
 )
-def lends_nothing(exporter: Exporter) -> None:
-    lend = function(exporter.object, "dltensor_from_py_object_no_sync", ExchangeApi.Lend)
+def borrows_no_reference(exporter: Exporter) -> None:
+    borrow = function(exporter.object, "dltensor_from_py_object_no_sync", ExchangeApi.Borrow)
 
     borrowed: Any = DLTensor()
-    lets_go(lambda obj: lend(obj, ctypes.addressof(borrowed)))(exporter)
+    lets_go(lambda obj: borrow(obj, ctypes.addressof(borrowed)))(exporter)
 
 
 @EXPORTS.clause(
@@ -370,7 +372,7 @@ def _give(obj: Any, out: Any) -> int:
     return 0
 
 
-def _lend(obj: Any, out: int) -> int:
+def _borrow(obj: Any, out: int) -> int:
     Calls.given += 1
     managed = obj.tensors.managed()
     ctypes.memmove(out, ctypes.addressof(managed.dl_tensor), ctypes.sizeof(DLTensor))
@@ -397,7 +399,7 @@ _FUNCTIONS = (
     ExchangeApi.Allocate(_allocate),
     ExchangeApi.FromObject(_give),
     ExchangeApi.ToObject(_to_object),
-    ExchangeApi.Lend(_lend),
+    ExchangeApi.Borrow(_borrow),
     ExchangeApi.CurrentStream(_stream),
 )
 

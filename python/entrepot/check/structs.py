@@ -105,7 +105,7 @@ class ExchangeApi(ctypes.Structure):
     Allocate = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), c_void_p, SetError)
     FromObject = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(c_void_p))
     ToObject = ctypes.PYFUNCTYPE(c_int, c_void_p, POINTER(c_void_p))
-    Lend = ctypes.PYFUNCTYPE(c_int, py_object, c_void_p)
+    Borrow = ctypes.PYFUNCTYPE(c_int, py_object, c_void_p)
     CurrentStream = ctypes.PYFUNCTYPE(c_int, c_int32, c_int32, POINTER(c_void_p))
 
 

@@ -593,40 +593,40 @@ class TestWork:
 
 
 @pytest.fixture(scope="module")
-def lending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    library = tmp_path_factory.mktemp("lending") / "lending.so"
+def c_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    library = tmp_path_factory.mktemp("c_memory") / "c_memory.so"
     here = Path(__file__)
     include = [f"-I{sysconfig.get_path('include')}", f"-I{here.parents[3] / 'include'}"]
     flags = ["-std=c++20", "-shared", "-fPIC", "-Wall", "-Werror"]
     subprocess.run(
-        ["c++", *flags, *include, "-o", library, here.with_name("lending.cpp")], check=True
+        ["c++", *flags, *include, "-o", library, here.with_name("c_memory.cpp")], check=True
     )
-    yield load_module(library, "lending")
+    yield load_module(library, "c_memory")
 
 
 class TestExtensions:
-    def test_array_of_c_memory_is_returned_to_its_deleter(self, lending: ModuleType) -> None:
-        before, with_gil = lending.counts()
-        array = lending.rows(3)
+    def test_array_of_c_memory_is_returned_to_its_deleter(self, c_memory: ModuleType) -> None:
+        before, with_gil = c_memory.counts()
+        array = c_memory.rows(3)
         assert memoryview(array).tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
         assert (str(array.device), array.read_only) == ("host", False)
         view = array[1:]
         del array
-        assert lending.counts() == (before, with_gil)
+        assert c_memory.counts() == (before, with_gil)
         del view
-        assert lending.counts() == (before + 1, with_gil), "and without the GIL"
+        assert c_memory.counts() == (before + 1, with_gil), "and without the GIL"
 
-    def test_strided_read_only_array_of_extension(self, lending: ModuleType) -> None:
-        before, with_gil = lending.counts()
-        array = lending.columns(2)
+    def test_strided_read_only_array_of_extension(self, c_memory: ModuleType) -> None:
+        before, with_gil = c_memory.counts()
+        array = c_memory.columns(2)
         assert (array.read_only, array.strides) == (True, (1, 4))
         assert memoryview(array).tolist() == [[0, 4], [1, 5], [2, 6], [3, 7]]
         drop_without_the_gil(array)
         del array
-        assert eventually_equal(lending.counts, (before + 1, with_gil))
+        assert eventually_equal(c_memory.counts, (before + 1, with_gil))
 
-    def test_refused_memory_is_not_deleted(self, lending: ModuleType) -> None:
-        counts = lending.counts()
+    def test_refused_memory_is_not_deleted(self, c_memory: ModuleType) -> None:
+        counts = c_memory.counts()
         for arguments, error, words in [
             ((ADDRESS + 1, 4, 2, 32, 1, None), ValueError, "not aligned"),
             ((0, 4, 2, 32, 1, None), ValueError, "the address is 0"),
@@ -638,7 +638,7 @@ class TestExtensions:
             ((ADDRESS, 4, 2, 32, 1, "nowhere"), ValueError, "nowhere"),
         ]:
             with pytest.raises(error, match=words):
-                lending.at(*arguments)
-        assert lending.counts() == counts
-        pair = lending.at(ADDRESS, 4, 2, 32, 2, "host")
+                c_memory.at(*arguments)
+        assert c_memory.counts() == counts
+        pair = c_memory.at(ADDRESS, 4, 2, 32, 2, "host")
         assert (str(pair.dtype), pair.itemsize) == ("float32x2", 8)

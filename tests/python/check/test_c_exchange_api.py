@@ -62,7 +62,7 @@ class Functions:
 
     major, minor, name = 1, 3, EXCHANGE_API
     absent: tuple[str, ...] = ()
-    lend_extra = from_extra = staticmethod(lambda obj: None)
+    borrow_extra = from_extra = staticmethod(lambda obj: None)
 
     def __init__(self) -> None:
         self.kind: Any = None
@@ -71,7 +71,7 @@ class Functions:
     def alter(self, managed: Any) -> None:
         pass
 
-    def alter_lent(self, tensor: Any) -> None:
+    def alter_borrowed(self, tensor: Any) -> None:
         pass
 
     def from_object(self, obj: Any, out: Any) -> int:
@@ -84,10 +84,10 @@ class Functions:
         out[0] = ctypes.addressof(managed)
         return 0
 
-    def lend(self, obj: Any, out: int) -> int:
+    def borrow(self, obj: Any, out: int) -> int:
         obj.borrowed = obj.tensors.managed()
-        self.alter_lent(obj.borrowed.dl_tensor)
-        self.lend_extra(obj)
+        self.alter_borrowed(obj.borrowed.dl_tensor)
+        self.borrow_extra(obj)
         ctypes.memmove(out, ctypes.addressof(obj.borrowed.dl_tensor), ctypes.sizeof(DLTensor))
         obj.tensors.returned.append(ctypes.addressof(obj.borrowed))
         obj.tensors.forget()
@@ -137,7 +137,7 @@ def exporting(functions: Functions) -> type:
         ExchangeApi.Allocate(functions.allocate),
         ExchangeApi.FromObject(functions.from_object),
         ExchangeApi.ToObject(functions.to_object),
-        ExchangeApi.Lend(functions.lend),
+        ExchangeApi.Borrow(functions.borrow),
         ExchangeApi.CurrentStream(functions.stream),
     )
     table = ExchangeApi(functions.major, functions.minor, None, *map(structs.address_of, callbacks))
@@ -253,8 +253,10 @@ EXPORTERS: dict[str, Any] = {
     "strides": lambda: breaking(alter=setting(strides=None)),
     "agrees": lambda: two_protocols({"shape": (4, 3)}),
     "read-only": lambda: two_protocols({"data": (ADDRESS, True)}),
-    "lends": lambda: breaking(alter_lent=lambda self, tensor: setattr(tensor, "byte_offset", 4)),
-    "lends nothing": lambda: breaking(lend_extra=staticmethod(leaked_references.append)),
+    "borrows": lambda: breaking(
+        alter_borrowed=lambda self, tensor: setattr(tensor, "byte_offset", 4)
+    ),
+    "borrows no reference": lambda: breaking(borrow_extra=staticmethod(leaked_references.append)),
     "becomes an object": lambda: breaking(to_object=to_another),
     "owns what it takes": lambda: breaking(to_object=to_twice),
     "allocates": lambda: breaking(make=make_flat),
@@ -279,7 +281,10 @@ def test_correct_exporter_passes_all_clauses() -> None:
 
 def test_optional_functions_may_be_null() -> None:
     kind = breaking(absent=("dltensor_from_py_object_no_sync",))
-    all_kept(of_exporter("c_exchange_api", kind), {"agrees", "read-only", "lends", "lends nothing"})
+    all_kept(
+        of_exporter("c_exchange_api", kind),
+        {"agrees", "read-only", "borrows", "borrows no reference"},
+    )
     leaked_references.clear()
 
 

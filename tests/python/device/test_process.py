@@ -139,11 +139,11 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
                 loader->set_error("the driver is having a bad day");
                 return EP_DEVICE_ERROR;
             }
-            ep_status entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
+            ep_status entrepot_backend(const ep_loader *given, const ep_backend **backend) {
                 static ep_backend table = {
                     .size = sizeof(ep_backend), .version = EP_BACKEND_VERSION, .name = "sycl"};
                 table.device_count = device_count;
-                loader = lent;
+                loader = given;
                 *backend = &table;
                 return EP_OK;
             }

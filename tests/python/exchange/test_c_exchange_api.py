@@ -253,11 +253,11 @@ class TestOurTable:
         assert managed.flags == READ_ONLY
         managed.delete()
         with pytest.raises(BufferError, match="read-only"):
-            ours.lend(array, ctypes.addressof(DLTensor()))
+            ours.borrow(array, ctypes.addressof(DLTensor()))
 
-    def test_lend_describes_the_array(self, ours: Table) -> None:
+    def test_borrowed_tensor_describes_the_array(self, ours: Table) -> None:
         array, tensor = ep.asarray(bytearray(12)).reshape(3, 4).T, DLTensor()
-        assert ours.lend(array, ctypes.addressof(tensor)) == 0
+        assert ours.borrow(array, ctypes.addressof(tensor)) == 0
         assert (tensor.data, tensor.ndim, tensor.shape[:2], tensor.strides[:2]) == (
             array.data_ptr,
             2,
@@ -330,7 +330,7 @@ class TestOurTableOnSycl:
     @pytest.mark.parametrize("place", SYCL, ids=str)
     def test_usm_round_trips_as_one_api(self, ours: Table, place: Place) -> None:
         array, tensor = place.empty(8, "float32"), DLTensor()
-        assert ours.lend(array, ctypes.addressof(tensor)) == 0
+        assert ours.borrow(array, ctypes.addressof(tensor)) == 0
         assert (tensor.data, tensor.device.device_type) == (array.data_ptr, ONE_API)
         out = c_void_p()
         assert ours.from_object(array, out) == 0

@@ -9,7 +9,7 @@ namespace {
 
 int freed = 0, freed_with_gil = 0;
 
-void take_back(void *block) {
+void free_block(void *block) {
     freed_with_gil += PyGILState_Check();
     ++freed;
     std::free(block);
@@ -35,14 +35,14 @@ template <class Make> PyObject *shown(Make make) {
 PyObject *rows(PyObject *, PyObject *count) {
     const std::int64_t shape[] = {PyLong_AsLongLong(count), 4};
     float *const block = new_block(shape[0]);
-    return shown([&] { return entrepot::Array::from_address(block, shape, take_back, block); });
+    return shown([&] { return entrepot::Array::from_address(block, shape, free_block, block); });
 }
 
 PyObject *columns(PyObject *, PyObject *count) {
     const std::int64_t shape[] = {4, PyLong_AsLongLong(count)}, strides[] = {1, 4};
     const float *const block = new_block(shape[1]);
     return shown([&] {
-        return entrepot::Array::from_address(block, shape, take_back, const_cast<float *>(block),
+        return entrepot::Array::from_address(block, shape, free_block, const_cast<float *>(block),
                                              "host", strides);
     });
 }
@@ -62,7 +62,7 @@ PyObject *at(PyObject *, PyObject *args) {
     what.ndim = extent == -2 ? -1 : 1;
     what.device = device;
     const entrepot_c_api &api = entrepot::api();
-    entrepot_array *const array = api.from_address(&what, take_back, nullptr);
+    entrepot_array *const array = api.from_address(&what, free_block, nullptr);
     if (!array)
         return nullptr;
     PyObject *const object = api.to_object(array);
@@ -78,8 +78,8 @@ PyMethodDef functions[] = {{"rows", rows, METH_O, nullptr},
                            {"counts", counts, METH_NOARGS, nullptr},
                            {}};
 PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "lending", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
+    PyModuleDef_HEAD_INIT, "c_memory", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 
-PyMODINIT_FUNC PyInit_lending() { return PyModule_Create(&definition); }
+PyMODINIT_FUNC PyInit_c_memory() { return PyModule_Create(&definition); }
