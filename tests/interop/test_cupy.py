@@ -5,6 +5,7 @@ own.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import gc
 import weakref
@@ -27,6 +28,7 @@ from interop.pairs import (
     matrix,
 )
 from support import cuda_kernels
+from support.c_interface import c_interface
 from support.places import CUDA, Place
 
 cupy = pytest.importorskip("cupy")
@@ -197,6 +199,23 @@ def test_queue_of_array_keeps_cupys_stream_alive() -> None:
     gc.collect()
     assert alive() is not None
     del queue
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.cuda
+def test_c_handle_keeps_cupys_stream_alive() -> None:
+    table = c_interface()
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        handle = table.from_object(cupy.zeros(4), 0)
+        native = ctypes.c_void_p.from_address(table.native_queue(handle))
+    assert native.value == stream.ptr
+    alive = weakref.ref(stream)
+    del stream
+    gc.collect()
+    assert alive() is not None
+    table.release(handle)
     gc.collect()
     assert alive() is None
 

@@ -3,10 +3,15 @@ test the rest.)"""
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import weakref
+
 import pytest
 
 import entrepot as ep
 from support.c_interface import c_interface
+from support.cuda_streams import NamesStream
 
 
 class Foreign:
@@ -40,3 +45,20 @@ def test_host_has_no_native_queue() -> None:
     handle = table.from_object(bytearray(4), 0)
     assert table.native_queue(handle) is None
     table.release(handle)
+
+
+@pytest.mark.cuda
+def test_handle_keeps_the_named_stream_alive() -> None:
+    table = c_interface()
+    producer = NamesStream()
+    owner = weakref.ref(producer)
+    handle = table.from_object(producer, 0)
+    stream = ctypes.c_void_p.from_address(table.native_queue(handle))
+    assert stream.value == producer.stream.handle
+    del producer
+    gc.collect()
+    assert owner() is not None
+    assert table.before_use(handle, 1) == table.after_use(handle, 1) == 0
+    table.release(handle)
+    gc.collect()
+    assert owner() is None

@@ -280,6 +280,20 @@ TEST_CASE("owner is released with the last view, after pending work") {
     CHECK(released == 1);
 }
 
+TEST_CASE("release of borrowed memory does not wait for its producers") {
+    int released = 0;
+    const HeldQueue producers[3];
+    const Device &device = fake::device();
+    Memory memory = Memory::borrow(nullptr, 0, UsmKind::shared, device, device.default_context(),
+                                   counting(released));
+    for (const HeldQueue &each : producers) {
+        each.submit();
+        memory.record_producer(each.queue);
+    }
+    memory = {};
+    CHECK(released == 1);
+}
+
 TEST_CASE("forked child leaks device memory, and host memory works") {
     const HeldQueue busy;
     const Queue host = registry::host().default_queue();

@@ -580,6 +580,23 @@ TEST_CASE("operation: memory of Entrepot's needs no destroyed stream") {
     CHECK(fake::streams().uses_of_destroyed == uses);
 }
 
+TEST_CASE("release of a block imported again waits for its producer") {
+    const fake::Stream theirs(streaming());
+    Memory memory =
+        Memory::allocate(1000, UsmKind::device, streaming().default_queue(), 0, direct_resource());
+    const void *const address = memory.data();
+    memory.mark_escaped();
+    theirs.submit();
+    memory.record_producer(theirs.queue().as_event_queue());
+    theirs.destroy();  // the guards of a quarantine do not cover it
+    memory = {};
+    release_finished();
+    CHECK(is_allocated(address));
+    theirs.finish();
+    release_finished();
+    CHECK_FALSE(is_allocated(address));
+}
+
 // ------------------------------------------- memory imported for one operation
 
 TEST_CASE("operation: memory is freed in stream order if supported") {
