@@ -275,6 +275,7 @@ void Queue::require_lock([[maybe_unused]] const Record &record,
                          [[maybe_unused]] const Locked &locked) noexcept {
     ENTREPOT_ASSERT(locked.owns_lock() && locked.mutex() == &record.mutex);
     ENTREPOT_ASSERT(record.mutex.held());
+    ENTREPOT_ASSERT(record.backend->is_host() || !InterpreterLock::is_held());
 }
 
 // Records an event that covers everything submitted so far, and keeps it in `last_event`.

@@ -3,8 +3,13 @@
 //
 // Lock order
 //   1. The GIL (InterpreterLock). A thread that acquires it holds no mutex.
-//   2. CheckedMutex: may be held during a driver call. One that is held during a call that can
-//   block is locked without the GIL. Others are held for moments only.
+//   2. CheckedMutex: may be held during a driver call. With the GIL held, a thread locks only those
+//   that are held for moments:
+//   - the tables of live contexts and queues, and Queue::Record::owners_mutex;
+//   - Queue::Record::mutex of a queue of the host;
+//   - the backends' tables of handles.
+//   Any other may be held during a call that blocks, and is locked without the GIL. Queue asserts
+//   it for Queue::Record::mutex.
 //   3. LeafMutex: while it is held, no other mutex is locked, and no driver, Python code or release
 //   function is called.
 //

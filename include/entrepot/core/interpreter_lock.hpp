@@ -29,10 +29,17 @@ public:
         void *(*release)() noexcept;
         // Throws: nothing. It may never return.
         void (*acquire)(void *released);
+        bool (*is_held)() noexcept;  // by this thread
     };
     // Lifetime: the functions must live as long as the process.
     static void set(const Functions *functions) noexcept {
         functions_.store(functions, std::memory_order_release);
+    }
+
+    // For ENTREPOT_ASSERT alone.
+    static bool is_held() noexcept {
+        const Functions *const functions = functions_.load(std::memory_order_acquire);
+        return functions && functions->is_held();
     }
 
     // Releases the lock for its own lifetime. A no-op if this thread does not hold the lock, so

@@ -36,7 +36,9 @@
 //   queues, then both mutexes of each queue of the host (fork_guard.hpp).
 //
 // Fast paths
-//   is_done: `position <= completed`, no lock. submitting: `lazy_event` is null, no lock.
+//   is_done: `position <= completed`, no lock. Otherwise the last event is polled, then the driver
+//   is asked if the queue is idle (queue_is_idle), unless the queue is foreign. An event is
+//   recorded only after that. submitting: `lazy_event` is null, no lock.
 //
 //   wait_for(other, position): skipped if `other` has completed the position. Which positions a
 //   queue waits for already is remembered with the memory that needs them (memory.hpp).

@@ -9,7 +9,7 @@ void *release() noexcept { return holds_gil() ? PyEval_SaveThread() : nullptr; }
 
 void acquire(void *released) { reacquire_gil(static_cast<PyThreadState *>(released)); }
 
-constexpr InterpreterLock::Functions functions{release, acquire};
+constexpr InterpreterLock::Functions functions{release, acquire, holds_gil};
 
 }  // namespace
 

@@ -45,8 +45,9 @@ private:
         lock.lock();
         is_ours = true;
     }
+    static bool is_held() noexcept { return is_ours; }
 
-    static constexpr InterpreterLock::Functions functions{release, acquire};
+    static constexpr InterpreterLock::Functions functions{release, acquire, is_held};
 };
 
 // True if the body makes calls that may block, each of them without the lock.
