@@ -44,6 +44,7 @@ CONTRACT = (
     "include/entrepot/device/backend.h",
     "src/backends/boundary.hpp",
     "src/backends/cache.hpp",
+    "src/backends/handle_table.hpp",
     "src/backends/hash.hpp",
     "src/backends/processor.hpp",
     "src/backends/loop_nest.hpp",

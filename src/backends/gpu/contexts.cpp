@@ -1,30 +1,17 @@
 // Contexts: a device's primary context, retained while it has a handle, or one that a program
 // created itself.
 #include "backends/gpu/native.hpp"
+#include "backends/handle_table.hpp"
 #include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace entrepot::backends::gpu {
 namespace {
 
-// Contexts with a handle. A handle without references stays here until the thread that released it
-// has the lock.
-struct Interned {
-    CheckedMutex mutex;
-    std::unordered_map<CUcontext, Context *> handles ENTREPOT_GUARDED_BY(mutex);
-
-    // Returns: one reference; NULL if there is no handle.
-    Context *find(CUcontext native) const ENTREPOT_REQUIRES(mutex) {
-        const auto found = handles.find(native);
-        return found != handles.end() && found->second->retain_if_alive() ? found->second : nullptr;
-    }
-};
-
-Interned &interned() {
-    static NoDestructor<Interned> only;
-    return *only;
+HandleTable<CUcontext, Context> &known_contexts() {
+    static NoDestructor<HandleTable<CUcontext, Context>> all;
+    return *all;
 }
 
 CUcontext retain_primary(const Device &device) {
@@ -60,13 +47,6 @@ bool retain_if_primary(const Device &device, CUcontext native) {
         return true;
     release_primary(device);
     return false;
-}
-
-IntrusivePtr<Context> enter(Interned &all, Device &device, CUcontext native, bool is_primary)
-    ENTREPOT_REQUIRES(all.mutex) {
-    auto *const made = new Context(device, native, is_primary);
-    all.handles.insert_or_assign(native, made);
-    return IntrusivePtr<Context>::adopt(made);
 }
 
 // Requires: the context is current.
@@ -134,13 +114,7 @@ Context::~Context() {
 }
 
 void Context::end(Context *self) noexcept {
-    {
-        Interned &all = interned();
-        const MutexLock hold(all.mutex);
-        const auto found = all.handles.find(self->native);
-        if (found != all.handles.end() && found->second == self)  // else replaced by another thread
-            all.handles.erase(found);
-    }
+    known_contexts().forget(self->native, *self);
     delete self;
 }
 
@@ -227,22 +201,22 @@ void Context::unload_finished() {
 
 IntrusivePtr<Context> primary_context(Device &device) {
     const CUcontext native = retain_primary(device);
-    Interned &all = interned();
-    const MutexLock hold(all.mutex);
-    if (Context *const known = all.find(native)) {
+    bool is_new = false;
+    IntrusivePtr<Context> context = known_contexts().intern(native, [&] {
+        auto made = std::make_unique<Context>(device, native, true);
+        is_new = true;
+        return made;
+    });
+    if (!is_new)
         release_primary(device);  // the handle holds its own reference
-        return IntrusivePtr<Context>::adopt(known);
-    }
-    return enter(all, device, native, true);
+    return context;
 }
 
 IntrusivePtr<Context> intern(CUcontext native) {
-    Interned &all = interned();
-    const MutexLock hold(all.mutex);
-    if (Context *const known = all.find(native))
-        return IntrusivePtr<Context>::adopt(known);
-    Device &device = device_under(native);
-    return enter(all, device, native, retain_if_primary(device, native));
+    return known_contexts().intern(native, [&] {
+        Device &device = device_under(native);
+        return std::make_unique<Context>(device, native, retain_if_primary(device, native));
+    });
 }
 
 void fill_context_functions(ep_backend &table) {

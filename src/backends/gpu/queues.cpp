@@ -1,7 +1,7 @@
 // Queues: Entrepot's own streams, which do not wait for the legacy default stream, and wrapped
 // streams of other libraries.
 #include "backends/gpu/native.hpp"
-
+#include "backends/handle_table.hpp"
 #include "core/thread_number.hpp"
 #include <entrepot/core/no_destructor.hpp>
 
@@ -17,66 +17,24 @@ std::uint64_t thread_of(CUstream stream) noexcept {
     return stream == CU_STREAM_PER_THREAD ? number_of_this_thread() : 0;
 }
 
-// Streams with a handle. A handle without references stays here until the thread that released it
-// has the lock.
-class Known {
-public:
-    static Known &only() {
-        static NoDestructor<Known> all;
-        return *all;
-    }
+// Streams with a handle. The per-thread stream has one for each thread.
+using Key = std::tuple<CUstream, CUcontext, std::uint64_t>;
+using Known = HandleTable<Key, Queue, std::map<Key, Queue *>>;
 
-    // The handle of the stream in that context, created if necessary. The per-thread stream has one
-    // handle for each thread.
-    IntrusivePtr<Queue> intern(Context &context, CUstream stream) {
-        const MutexLock hold(mutex_);
-        const Key key{stream, context.native, thread_of(stream)};
-        const auto found = handles_.find(key);
-        if (found != handles_.end() && found->second->retain_if_alive())
-            return IntrusivePtr<Queue>::adopt(found->second);
-        auto made = std::make_unique<Queue>(context, stream, 0, false);
-        handles_.insert_or_assign(key, made.get());
-        return IntrusivePtr<Queue>::adopt(made.release());
-    }
+Known &known_queues() {
+    static NoDestructor<Known> all;
+    return *all;
+}
 
-    void enter(Queue &queue) {
-        const MutexLock hold(mutex_);
-        handles_[key_of(queue)] = &queue;
-    }
+Key key_of(const Queue &queue) noexcept {
+    return {queue.native, queue.context->native, queue.thread};
+}
 
-    bool is_any_captured(const Context &context) {
-        const MutexLock hold(mutex_);
-        return std::any_of(handles_.begin(), handles_.end(), [&](const auto &entry) {
-            const Queue &queue = *entry.second;
-            return &*queue.context == &context && queue.is_of_this_thread() && is_captured(queue);
-        });
-    }
-
-    void forget(Queue &queue) noexcept {
-        const MutexLock hold(mutex_);
-        const auto found = handles_.find(key_of(queue));
-        if (found != handles_.end() && found->second == &queue)  // else replaced by another thread
-            handles_.erase(found);
-    }
-
-private:
-    // False if the driver refuses. The legacy stream is checked by has_captures.
-    static bool is_captured(const Queue &queue) noexcept {
-        try {
-            return queue.capture() != 0;
-        } catch (...) {
-            return false;
-        }
-    }
-
-    using Key = std::tuple<CUstream, CUcontext, std::uint64_t>;
-    static Key key_of(const Queue &queue) noexcept {
-        return {queue.native, queue.context->native, queue.thread};
-    }
-
-    CheckedMutex mutex_;
-    std::map<Key, Queue *> handles_ ENTREPOT_GUARDED_BY(mutex_);
-};
+IntrusivePtr<Queue> intern_queue(Context &context, CUstream stream) {
+    return known_queues().intern({stream, context.native, thread_of(stream)}, [&] {
+        return std::make_unique<Queue>(context, stream, 0, false);
+    });
+}
 
 // An object that a graph owns. The driver releases it on one of its own threads, also if the graph
 // could not take it.
@@ -127,7 +85,7 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
         // object is allocated before the stream is created, so a failure loses no stream.
         auto made = IntrusivePtr<Queue>::adopt(
             new Queue(in, create_stream(in), flags & EP_QUEUE_PROFILING, true));
-        Known::only().enter(*made);
+        known_queues().enter(key_of(*made), *made);
         *queue = handle(made.detach());
     });
 }
@@ -136,11 +94,11 @@ ep_status queue_from_native(ep_context context, void *native, ep_queue *queue) {
     return guarded([&] {
         const CUstream given = *static_cast<const CUstream *>(native);
         const CUstream stream = given == nullptr ? CU_STREAM_LEGACY : given;
-        IntrusivePtr<Queue> known = Known::only().intern(
+        IntrusivePtr<Queue> made = intern_queue(
             *context_of(stream, context == nullptr ? nullptr : &object(context)), stream);
-        if (known->thread != 0)
-            known->mark();  // only this thread can record an event in it
-        *queue = handle(known.detach());
+        if (made->thread != 0)
+            made->mark();  // only this thread can record an event in it
+        *queue = handle(made.detach());
     });
 }
 
@@ -200,7 +158,7 @@ Queue::~Queue() {
 }
 
 void Queue::end(Queue *self) noexcept {
-    Known::only().forget(*self);
+    known_queues().forget(key_of(*self), *self);
     delete self;
 }
 
@@ -269,6 +227,20 @@ void Queue::require_running(const char *what) const {
                "does; end the capture first");
 }
 
+namespace {
+
+// Returns: true if the queue is capturing, false if the driver refuses to say so. has_captures()
+//          itself checks the legacy stream.
+bool is_capturing(const Queue &queue) noexcept {
+    try {
+        return queue.capture() != 0;
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace
+
 bool has_captures(const Context &context) {
     const Current current(context.native);
     const auto is_captured = [](CUstream stream) {
@@ -281,7 +253,10 @@ bool has_captures(const Context &context) {
         loader->foreign_queue(selector_word, static_cast<std::uint32_t>(context.device.native));
     return is_captured(CU_STREAM_LEGACY) ||
            (foreign != nullptr && is_captured(static_cast<CUstream>(foreign))) ||
-           Known::only().is_any_captured(context);
+           known_queues().any_of([&](const Queue &queue) {
+               return &*queue.context == &context && queue.is_of_this_thread() &&
+                      is_capturing(queue);
+           });
 }
 
 Event *Queue::last_mark() {

@@ -1,28 +1,14 @@
 // Contexts: one handle for each sycl::context in use, with cached properties for the fast paths.
+#include "backends/handle_table.hpp"
 #include "backends/sycl/native.hpp"
 #include <entrepot/core/no_destructor.hpp>
-
-#include <unordered_map>
 
 namespace entrepot::backends::sycl {
 namespace {
 
-// Contexts with a handle. A handle without references stays here until the thread that released it
-// has the lock.
-struct Interned {
-    CheckedMutex mutex;
-    std::unordered_map<::sycl::context, Context *> handles ENTREPOT_GUARDED_BY(mutex);
-
-    // Returns: one reference; NULL if there is no handle.
-    Context *find(const ::sycl::context &native) const ENTREPOT_REQUIRES(mutex) {
-        const auto found = handles.find(native);
-        return found != handles.end() && found->second->retain_if_alive() ? found->second : nullptr;
-    }
-};
-
-Interned &interned() {
-    static NoDestructor<Interned> only;
-    return *only;
+HandleTable<::sycl::context, Context> &known_contexts() {
+    static NoDestructor<HandleTable<::sycl::context, Context>> all;
+    return *all;
 }
 
 bool is_default_of_platform(const ::sycl::context &context) {
@@ -95,24 +81,12 @@ Context::~Context() {
 }
 
 void Context::end(Context *self) noexcept {
-    {
-        Interned &all = interned();
-        const MutexLock hold(all.mutex);
-        const auto found = all.handles.find(self->native);
-        if (found != all.handles.end() && found->second == self)  // else replaced by another thread
-            all.handles.erase(found);
-    }
+    known_contexts().forget(self->native, *self);
     delete self;
 }
 
 IntrusivePtr<Context> intern(const ::sycl::context &native) {
-    Interned &all = interned();
-    const MutexLock hold(all.mutex);
-    if (Context *const known = all.find(native))
-        return IntrusivePtr<Context>::adopt(known);
-    auto made = std::make_unique<Context>(native);
-    all.handles.insert_or_assign(native, made.get());
-    return IntrusivePtr<Context>::adopt(made.release());
+    return known_contexts().intern(native, [&] { return std::make_unique<Context>(native); });
 }
 
 void fill_context_functions(ep_backend &table) {

@@ -1,11 +1,11 @@
 // Queues: those created here are in order unless asked otherwise, and keep errors of asynchronous
 // work until a wait reports them.
+#include "backends/handle_table.hpp"
 #include "backends/sycl/native.hpp"
 #include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <unordered_map>
 
 namespace entrepot::backends::sycl {
 namespace {
@@ -19,64 +19,23 @@ std::uint32_t flags_of(const ::sycl::queue &queue) {
                 : 0u);
 }
 
-// Queues with a handle, by the runtime's own object: wrapping a native queue again, or one of
-// Entrepot's, finds the same handle. A handle without references stays here until the thread that
-// released it has the lock.
-class Known {
-public:
-    static Known &only() {
-        static NoDestructor<Known> all;
-        return *all;
-    }
+// Queues with a handle, by the runtime's own object.
+HandleTable<const void *, Queue> &known_queues() {
+    static NoDestructor<HandleTable<const void *, Queue>> all;
+    return *all;
+}
 
-    // The handle of the native queue, created if necessary. The runtime is asked for the queue's
-    // context and device before the mutex is locked. If two threads create a handle meanwhile, the
-    // one that locks first enters its own, and both return that.
-    IntrusivePtr<Queue> intern(const ::sycl::queue &native) {
-        {
-            const MutexLock hold(mutex_);
-            if (auto known = find(native))
-                return known;
-        }
-        auto made = std::make_unique<Queue>(sycl::intern(native.get_context()),
-                                            device_of(native.get_device()), native,
-                                            flags_of(native), nullptr);
-        const MutexLock hold(mutex_);
-        if (auto known = find(native))
-            return known;
-        handles_.insert_or_assign(identity(native), made.get());
-        return IntrusivePtr<Queue>::adopt(made.release());
-    }
+// Not a copy of the queue, which would count as another owner.
+const void *key_of(const ::sycl::queue &queue) {
+    return ::sycl::detail::getSyclObjImpl(queue).get();
+}
 
-    void enter(Queue &queue) {
-        const MutexLock hold(mutex_);
-        handles_[identity(queue.native)] = &queue;
-    }
-
-    void forget(Queue &queue) {
-        const MutexLock hold(mutex_);
-        const auto found = handles_.find(identity(queue.native));
-        if (found != handles_.end() && found->second == &queue)  // else replaced by another thread
-            handles_.erase(found);
-    }
-
-private:
-    // Returns: empty if there is no handle.
-    IntrusivePtr<Queue> find(const ::sycl::queue &native) ENTREPOT_REQUIRES(mutex_) {
-        const auto found = handles_.find(identity(native));
-        return found != handles_.end() && found->second->retain_if_alive()
-                   ? IntrusivePtr<Queue>::adopt(found->second)
-                   : IntrusivePtr<Queue>();
-    }
-
-    // Not a copy of the queue, which would count as another owner.
-    static const void *identity(const ::sycl::queue &queue) {
-        return ::sycl::detail::getSyclObjImpl(queue).get();
-    }
-
-    CheckedMutex mutex_;
-    std::unordered_map<const void *, Queue *> handles_ ENTREPOT_GUARDED_BY(mutex_);
-};
+IntrusivePtr<Queue> intern_queue(const ::sycl::queue &native) {
+    return known_queues().intern(key_of(native), [&] {
+        return std::make_unique<Queue>(intern(native.get_context()), device_of(native.get_device()),
+                                       native, flags_of(native), nullptr);
+    });
+}
 
 // Queues without references whose destruction must be delayed, for one of two reasons:
 // - The queue still works. Errors of a destroyed queue reach the runtime's default handler, which
@@ -220,14 +179,14 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
                          [error](::sycl::exception_list errors) { error->keep(errors); });
         auto made = IntrusivePtr<Queue>::adopt(
             new Queue(IntrusivePtr<Context>(&in), object(device), native, flags, std::move(error)));
-        Known::only().enter(*made);
+        known_queues().enter(key_of(native), *made);
         *queue = handle(made.detach());
     });
 }
 
 ep_status queue_from_native(ep_context, void *native, ep_queue *queue) {
     return guarded([&] {
-        *queue = handle(Known::only().intern(*static_cast<const ::sycl::queue *>(native)).detach());
+        *queue = handle(intern_queue(*static_cast<const ::sycl::queue *>(native)).detach());
     });
 }
 
@@ -308,7 +267,7 @@ void AsyncError::report() {
 
 void Queue::end(Queue *self) noexcept {
     guarded([&] {
-        Known::only().forget(*self);
+        known_queues().forget(key_of(self->native), *self);
         DeferredQueueDestruction::only().sweep();
         if (DeferredQueueDestruction::needs_deferral(*self))
             DeferredQueueDestruction::only().keep(*self);
