@@ -15,7 +15,7 @@ void init_launch(nanobind::module_ &m);
 void init_kernel(nanobind::module_ &m);
 void init_code_cache(nanobind::module_ &m);
 void init_c_api(nanobind::module_ &m);
-void init_lend(nanobind::module_ &m);
+void init_foreign_allocator(nanobind::module_ &m);
 void init_memory(nanobind::module_ &m);
 void init_usm_memory(nanobind::module_ &m);
 void init_ffi(nanobind::module_ &m);

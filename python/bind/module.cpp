@@ -109,7 +109,7 @@ NB_MODULE(_core, m) {
     init_code_cache(m);
     init_c_api(m);
     init_memory(m);
-    init_lend(m);
+    init_foreign_allocator(m);
     init_usm_memory(m);
     init_adapters(m);
     init_ffi(m);

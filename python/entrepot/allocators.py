@@ -51,14 +51,14 @@ def use_in_cupy() -> None:
 
     current_stream = cupy.cuda.get_current_stream
     # Looked up once: CuPy calls them for every array.
-    lend, take_back = _core._lend, _core._take_back
+    allocate, deallocate = _core._allocate_on_stream, _core._deallocate_on_stream
 
     def malloc(size: int, device: int) -> int:
         stream = current_stream()
-        return lend(size, device, stream.ptr, stream)
+        return allocate(size, device, stream.ptr, stream)
 
     def free(address: int, device: int) -> None:
-        take_back(address)
+        deallocate(address)
 
     allocator = cupy.cuda.PythonFunctionAllocator(malloc, free)
     _kept.append(allocator)

@@ -564,7 +564,7 @@ void Queue::wait_for(const Event &event) const {
         position <= other.record_->completed.load(std::memory_order_acquire))
         return;
     if (is_foreign() || other.is_event_queue() || &other.backend() != &backend() ||
-        !backend().hands_over_quickly())
+        !backend().has_fast_queue_wait())
         return wait_for(other.event_at(position));
     if (const Event known = other.known_event_at(position))
         return wait_for(known);

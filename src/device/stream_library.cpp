@@ -28,7 +28,7 @@ struct Part {
     std::atomic<unsigned> next;
 };
 // Guards writes to what follows.
-ForkSafeMutex &registering() {
+ForkSafeMutex &registration_mutex() {
     static NoDestructor<ForkSafeMutex> made;
     return *made;
 }
@@ -39,7 +39,7 @@ Part consumers{0, max_consumer_libraries, 1},
 }  // namespace
 
 unsigned register_stream_library(const StreamLibrary &library) noexcept {
-    const MutexLock locked(registering());
+    const MutexLock locked(registration_mutex());
     Part &part = library.takes_exports ? consumers : others;
     const unsigned next = part.next.load(std::memory_order_relaxed);
     for (unsigned number = part.first; number < next; ++number)

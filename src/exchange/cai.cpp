@@ -153,14 +153,14 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
     return array;
 }
 
-std::optional<std::uintptr_t> hand_over(const Array &array) {
+std::optional<std::uintptr_t> stream_for_consumer(const Array &array) {
     if (!is_gpu(array.device()))
         throw speaker.refusal(
             "this is ", array.kind(), " memory of ", array.device(),
             ", and the CUDA array interface describes memory of CUDA and HIP devices only");
     constexpr Memory::Consumer holder = Memory::Consumer::holds_object;
     if (array.memory().is_ready_for_export(array.access())) {
-        exchange::hand_over_unordered(array, holder);
+        exchange::record_unordered_export(array, holder);
         return std::nullopt;
     }
     const Queue queue = array.queue();

@@ -68,12 +68,12 @@ void synchronize_consumer_stream(const Array &array, std::uintptr_t stream) {
     const Device &device = memory.device();
     if (stream >= lowest_handle && memory.has_no_pending_access() && !memory.has_owner_stream() &&
         !device.backend().is_sycl())
-        return hand_over_unordered(array, holder);
+        return record_unordered_export(array, holder);
     synchronize_consumer(array, queue_of_stream(device, stream), holder,
                          possible_consumers(array, holder));
 }
 
-void hand_over_unordered(const Array &array, Memory::Consumer holder) {
+void record_unordered_export(const Array &array, Memory::Consumer holder) {
     array.memory().mark_escaped();
     array.memory().add_consumers(possible_consumers(array, holder), holder);
 }

@@ -109,7 +109,7 @@ Array verify(Descriptor descriptor, Owner owner) {
                  std::move(descriptor.queue));
 }
 
-Queue hand_over(const Array &array) {
+Queue queue_for_consumer(const Array &array) {
     if (!array.context().backend().is_sycl())
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
                               ", and SUAI describes SYCL USM only");

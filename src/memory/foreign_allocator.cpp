@@ -186,7 +186,7 @@ std::shared_ptr<ThreadStream> own_stream(const Queue &queue) {
     return own_streams.of(queue);
 }
 
-// Lent blocks by address, in several tables to reduce contention.
+// Blocks in use by address, in several tables to reduce contention.
 class ForeignBlocks {
 public:
     static ForeignBlocks &only() {

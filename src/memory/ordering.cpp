@@ -96,9 +96,9 @@ inline void Memory::Ordering::begin(Record &record, Lock &lock) {
 }
 
 void Memory::Ordering::take_over_prior(Record &record, Lock &lock) {
-    const bool is_producers = record.resource == nullptr;
+    const bool precedes_import = record.resource == nullptr;
     std::uint64_t capture = 0;
-    if (is_producers) {
+    if (precedes_import) {
         {
             const Queue producer = record.prior_queue;
             lock.unlock();  // capture_of_work() may call the driver
@@ -110,7 +110,7 @@ void Memory::Ordering::take_over_prior(Record &record, Lock &lock) {
         record.prior_queue.reserve_position(record.prior_position);
     }
     entries.push_back({std::move(record.prior_queue), record.prior_position, Access::write, 0,
-                       is_producers, capture});
+                       precedes_import, capture});
     ENTREPOT_ASSERT(!record.prior_queue);
 }
 
@@ -138,7 +138,7 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
         if (entry->is_superseded_by(access, queue, capture))
             return false;
     last.position = std::max(position, last.position);
-    last.is_producers = false;
+    last.precedes_import = false;
     last.consumer = std::max(last.consumer, consumer);
     return true;
 }
@@ -249,7 +249,7 @@ std::vector<Use> Memory::Ordering::take_all() {
     ENTREPOT_ASSERT(!mutex.held());
     std::vector<Use> uses;
     for (Entry &entry : entries)
-        if (!entry.is_producers && !is_known_done(entry.queue, entry.position))
+        if (!entry.precedes_import && !is_known_done(entry.queue, entry.position))
             keep_latest(uses, {std::move(entry.queue), entry.position});
     entries.clear();
     consumers.clear();
@@ -403,9 +403,9 @@ void Memory::add_producer(const Queue &queue) const {
     Ordering::Lock lock(ordering->mutex);
     ordering->mutex.assert_held();
     ordering->begin(*record_, lock);
-    const bool is_producers = is_borrowed();  // else the memory is Entrepot's, imported again
+    const bool precedes_import = is_borrowed();  // else the memory is Entrepot's, imported again
     ordering->entries.push_back(
-        {queue, queue.take_position(), Access::write, 0, is_producers, capture});
+        {queue, queue.take_position(), Access::write, 0, precedes_import, capture});
     publish(*record_, *ordering);
 }
 

@@ -13,8 +13,8 @@
 //   event (Queue::of_event) only within captures. So such entries are asked about when the log
 //   grows. The `waited_by` of an entry names another queue that waits for it. A consumer's entry
 //   (Consumer) has no last position: the consumer may submit more at any time. A producer's entry
-//   (is_producers) is older than the import, and the release of the memory does not wait for it. An
-//   entry with a `capture` is in that graph, and runs when the graph does.
+//   (precedes_import) is older than the import, and the release of the memory does not wait for it.
+//   An entry with a `capture` is in that graph, and runs when the graph does.
 //
 // Lock order
 //   The leaf `mutex` guards `entries`, `consumers`, Record::prior_queue and Record::prior_position,
@@ -52,9 +52,9 @@ struct Memory::Ordering {
         Access access;
         // number of another queue that waits for it, or 0; holds no reference to that queue
         std::uint64_t waited_by = 0;
-        bool is_producers = false;  // older than the import of the memory
-        std::uint64_t capture = 0;  // the graph that the access is in; 0 if it runs, even if its
-                                    // queue is capturing by now
+        bool precedes_import = false;  // older than the import of the memory
+        std::uint64_t capture = 0;     // the graph that the access is in; 0 if it runs, even if its
+                                       // queue is capturing by now
         // not none: the queue of a consumer, which may submit more at any time
         Consumer consumer = Consumer::none;
 

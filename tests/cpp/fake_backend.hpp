@@ -297,8 +297,7 @@ inline void pump(World &w) {
     refuse(EP_DEVICE_ERROR, "the capture is invalidated");
 }
 
-inline void hand_over(World &w, ep_queue queue, std::function<void()> run,
-                      ep_event after = nullptr) {
+inline void enqueue(World &w, ep_queue queue, std::function<void()> run, ep_event after = nullptr) {
     if (queue->capture == 0 && after && after->capture != 0)
         queue->capture = after->capture;  // the queue joins the capture
     if (queue->capture != 0) {
@@ -575,7 +574,7 @@ inline void enter_events(ep_backend &entered) {
                 release_event(w, std::exchange(queue->last_mark, made));
             }
             ++made->references;  // the queue's reference
-            hand_over(w, queue, [queue, made] {
+            enqueue(w, queue, [queue, made] {
                 World &in = world();
                 made->error = queue->error;
                 made->seconds = in.clock += 1e-3;
@@ -602,7 +601,7 @@ inline void enter_events(ep_backend &entered) {
             may_keep(w);
             ++w.calls.event_wait_in_queue;
             ++event->references;
-            hand_over(w, queue, {}, event);
+            enqueue(w, queue, {}, event);
         });
     };
     entered.queue_wait_queue = [](ep_queue from, ep_queue to) {
@@ -704,13 +703,13 @@ inline void enter_memory(ep_backend &table) {
     };
     table.memory_copy = [](ep_queue queue, void *to, const void *from, std::size_t bytes) {
         return guarded(
-            [&](World &w) { hand_over(w, queue, [=] { std::memmove(to, from, bytes); }); });
+            [&](World &w) { enqueue(w, queue, [=] { std::memmove(to, from, bytes); }); });
     };
     table.memory_copy_strided = [](ep_queue queue, const ep_box *box, void *to,
                                    const std::int64_t *to_strides, const void *from,
                                    const std::int64_t *from_strides) {
         return guarded([&](World &w) {
-            hand_over(w, queue, [kept = KeptBox(*box, to_strides, from_strides), to, from] {
+            enqueue(w, queue, [kept = KeptBox(*box, to_strides, from_strides), to, from] {
                 const ep_box view = kept.view();
                 for (std::size_t item = 0; item < items_of(view); ++item)
                     std::memcpy(static_cast<char *>(to) +
@@ -724,26 +723,26 @@ inline void enter_memory(ep_backend &table) {
     table.memory_fill = [](ep_queue queue, void *to, const void *item, std::size_t itemsize,
                            std::size_t count) {
         return guarded([&](World &w) {
-            hand_over(w, queue,
-                      [to, value = std::string(static_cast<const char *>(item), itemsize), count] {
-                          for (std::size_t i = 0; i < count; ++i)
-                              std::memcpy(static_cast<char *>(to) + i * value.size(), value.data(),
-                                          value.size());
-                      });
+            enqueue(w, queue,
+                    [to, value = std::string(static_cast<const char *>(item), itemsize), count] {
+                        for (std::size_t i = 0; i < count; ++i)
+                            std::memcpy(static_cast<char *>(to) + i * value.size(), value.data(),
+                                        value.size());
+                    });
         });
     };
     table.memory_fill_strided = [](ep_queue queue, const ep_box *box, void *to,
                                    const std::int64_t *to_strides, const void *item) {
         return guarded([&](World &w) {
-            hand_over(w, queue,
-                      [kept = KeptBox(*box, to_strides, nullptr), to,
-                       value = std::string(static_cast<const char *>(item), box->itemsize)] {
-                          const ep_box view = kept.view();
-                          for (std::size_t i = 0; i < items_of(view); ++i)
-                              std::memcpy(static_cast<char *>(to) +
-                                              item_offset(view, kept.to_strides.data(), i),
-                                          value.data(), value.size());
-                      });
+            enqueue(w, queue,
+                    [kept = KeptBox(*box, to_strides, nullptr), to,
+                     value = std::string(static_cast<const char *>(item), box->itemsize)] {
+                        const ep_box view = kept.view();
+                        for (std::size_t i = 0; i < items_of(view); ++i)
+                            std::memcpy(static_cast<char *>(to) +
+                                            item_offset(view, kept.to_strides.data(), i),
+                                        value.data(), value.size());
+                    });
         });
     };
     table.memory_trim = [](ep_device) { return guarded([](World &w) { ++w.calls.memory_trim; }); };
@@ -801,7 +800,7 @@ inline void enter_programs(ep_backend &table) {
                              const ep_cooperation *, const ep_argument *arguments,
                              std::size_t count) {
         return guarded([&](World &w) {
-            hand_over(
+            enqueue(
                 w, queue,
                 [given = *range, kept = std::vector<ep_argument>(arguments, arguments + count)] {
                     if (world().kernel)
@@ -901,7 +900,7 @@ inline void release(const Queue &queue) {
 inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}) {
     queue.submitting();
     const std::unique_lock locked(world().mutex);
-    hand_over(world(), queue.handle(), std::move(run));
+    enqueue(world(), queue.handle(), std::move(run));
     return queue.take_position();
 }
 
@@ -915,7 +914,7 @@ inline void make_own(const Queue &queue) {
 // Submits work of another library, which has no position in the queue.
 inline void submit_foreign(const Queue &queue, std::function<void()> run = {}) {
     const std::unique_lock locked(world().mutex);
-    hand_over(world(), queue.handle(), std::move(run));
+    enqueue(world(), queue.handle(), std::move(run));
 }
 
 // Captures the queue's further work into a graph, and marks the queue as foreign.

@@ -182,7 +182,7 @@ public:
     // Submits work of the library.
     void submit(std::function<void()> run = {}) const {
         const std::unique_lock locked(world().mutex);
-        hand_over(world(), handle_, std::move(run));
+        enqueue(world(), handle_, std::move(run));
     }
     void finish() const {
         const std::unique_lock locked(world().mutex);

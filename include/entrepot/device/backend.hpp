@@ -27,7 +27,7 @@ public:
     bool is_host() const noexcept { return is_host_; }
     bool is_sycl() const noexcept { return is_sycl_; }
     // True if queue_wait_queue is cheaper than polling an event and waiting for it.
-    bool hands_over_quickly() const noexcept { return !is_sycl_ && !is_host_; }
+    bool has_fast_queue_wait() const noexcept { return !is_sycl_ && !is_host_; }
 
     // Throws: the error that the status names (DeviceError, KernelError, USMAllocationError,
     //         ValueError), with the backend's text.

@@ -54,6 +54,6 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {})
 // Returns: the stream that the consumer must synchronize with, as the dict names it; none if no
 //          work on the array is pending.
 // Throws: InterfaceError for memory that is neither CUDA's nor HIP's, DeviceError of the driver.
-std::optional<std::uintptr_t> hand_over(const Array &array);
+std::optional<std::uintptr_t> stream_for_consumer(const Array &array);
 
 }  // namespace entrepot::cai

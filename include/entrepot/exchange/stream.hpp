@@ -48,11 +48,11 @@ LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexc
 void synchronize_consumer(const Array &array, const Queue &consumer,
                           Memory::Consumer holder = Memory::Consumer::holds_object,
                           LibrarySet libraries = 0);
-// Calls synchronize_consumer() for a consumer that holds the memory, or hand_over_unordered() if
-// nothing is pending (Fast paths).
+// Calls synchronize_consumer() for a consumer that holds the memory, or record_unordered_export()
+// if nothing is pending (Fast paths).
 void synchronize_consumer_stream(const Array &array, std::uintptr_t stream);
 // Records an export that needs no ordering, or whose consumer asked for none (stream -1).
-void hand_over_unordered(const Array &array, Memory::Consumer holder);
+void record_unordered_export(const Array &array, Memory::Consumer holder);
 
 // Orders an import: later accesses to the array wait for the current work of the producer's queue.
 void wait_for_producer(const Array &array, const Queue &producer);

@@ -43,6 +43,6 @@ Array verify(Descriptor descriptor, Owner owner);
 //          else an in-order queue in that context. It waits for all work on the array. Later work
 //          on the array waits for the consumer's work in it.
 // Throws: InterfaceError for memory that is not SYCL's, DeviceError of the runtime.
-Queue hand_over(const Array &array);
+Queue queue_for_consumer(const Array &array);
 
 }  // namespace entrepot::suai

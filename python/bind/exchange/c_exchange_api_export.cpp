@@ -75,7 +75,7 @@ int object_from_tensor(DLManagedTensorVersioned *tensor, void **out_py_object) {
     });
 }
 
-int lend_tensor(void *py_object, DLTensor *out) {
+int borrow_tensor(void *py_object, DLTensor *out) {
     return guarded([&] {
         const Array &array = array_from(py_object);
         const DLDevice device = device_of(array);
@@ -97,7 +97,7 @@ DLPackExchangeAPI table{.header = {.version = version, .prev_api = nullptr},
                         .managed_tensor_allocator = allocate_tensor,
                         .managed_tensor_from_py_object_no_sync = tensor_from_object,
                         .managed_tensor_to_py_object_no_sync = object_from_tensor,
-                        .dltensor_from_py_object_no_sync = lend_tensor,
+                        .dltensor_from_py_object_no_sync = borrow_tensor,
                         .current_work_stream = current_stream};
 
 }  // namespace

@@ -75,7 +75,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 Reference write(const Array &array) {
     register_imported_libraries(array.memory().device());
     const std::optional<std::uintptr_t> stream =
-        unless_absent(attribute, [&] { return cai::hand_over(array); });
+        unless_absent(attribute, [&] { return cai::stream_for_consumer(array); });
     Reference dict = interface_dict_of(array, array.itemsize(), cai::version, attribute);
     if (array.size() == 0)  // "the pointer of a zero-size array is 0"
         set_entry(dict, Key::data,

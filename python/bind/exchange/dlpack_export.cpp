@@ -140,7 +140,7 @@ DLDevice device_without_copy(const Array &array, std::optional<DLDevice> wanted)
     return own;
 }
 
-struct Handover {
+struct ExportedCopy {
     Array array;
     DLDevice device;
 };
@@ -153,7 +153,7 @@ Queue queue_for_copy(const Array &array) {
     return array.context().is_default() ? array.queue() : array.device().root().default_queue();
 }
 
-Handover copy_for(const Array &array, std::optional<DLDevice> wanted) {
+ExportedCopy copy_for(const Array &array, std::optional<DLDevice> wanted) {
     const auto copy = [&](UsmKind kind, const Queue &queue) {
         return without_gil([&] { return copy_to(array, kind, queue); });
     };
@@ -206,9 +206,9 @@ PyObject *capsule_of(const Array &array, DLDevice device, std::uint64_t flags,
 }
 
 PyObject *export_copy(const Array &array, const Keywords &keywords) {
-    const Handover handover = copy_for(array, wanted_device(keywords.dl_device));
-    order_consumer(handover.array, handover.device, keywords.stream);
-    return capsule_of(handover.array, handover.device, flag_is_copied, keywords.max_version);
+    const ExportedCopy copied = copy_for(array, wanted_device(keywords.dl_device));
+    order_consumer(copied.array, copied.device, keywords.stream);
+    return capsule_of(copied.array, copied.device, flag_is_copied, keywords.max_version);
 }
 
 PyObject *export_view(const Array &array, const Keywords &keywords) {

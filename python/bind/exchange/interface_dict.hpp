@@ -93,11 +93,11 @@ void set_entry(const Reference &dict, Key key, const Reference &value);
 // consumer tries another protocol.
 [[noreturn]] void refuse_absent(const char *attribute, const Error &refusal);
 
-// Runs `hand_over`. If the protocol cannot describe the memory (InterfaceError), the attribute is
+// Runs `describe`. If the protocol cannot describe the memory (InterfaceError), the attribute is
 // reported as missing.
-template <class HandOver> auto unless_absent(const char *attribute, HandOver hand_over) {
+template <class Describe> auto unless_absent(const char *attribute, Describe describe) {
     try {
-        return hand_over();
+        return describe();
     } catch (const Error &error) {
         if (error.kind() == ErrorKind::interface)
             refuse_absent(attribute, error);

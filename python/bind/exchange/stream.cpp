@@ -76,7 +76,7 @@ void order_stream(const Array &array, DLDevice device, const StreamRow *row, PyO
     if (stream == Py_None)
         return exchange::synchronize_consumer_stream(array, legacy_stream);
     if (is_minus_one(stream))
-        return exchange::hand_over_unordered(array, holder);
+        return exchange::record_unordered_export(array, holder);
     if (!row)
         refuse("the array is given on ", device,
                ", which has no streams; stream must be None there");
@@ -97,7 +97,7 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
         return order_stream(array, device, row, stream);
     synchronize_for_host(array);
     if (device.device_type != dlpack::kDLCPU)
-        exchange::hand_over_unordered(array, Memory::Consumer::holds_memory);
+        exchange::record_unordered_export(array, Memory::Consumer::holds_memory);
 }
 
 const Queue &current_work_queue(const Device &device) {

@@ -89,7 +89,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &) {
 
 Reference write(const Array &array, PyObject *queue_object) {
     Reference dict = interface_dict_of(array, 1, suai::version, attribute);
-    const Queue queue = unless_absent(attribute, [&] { return suai::hand_over(array); });
+    const Queue queue = unless_absent(attribute, [&] { return suai::queue_for_consumer(array); });
     set_entry(dict, Key::offset, Reference(PyLong_FromLong(0)));
     set_entry(dict, Key::syclobj,
               queue_object ? Reference::borrow(queue_object) : Reference(wrap_queue(queue)));

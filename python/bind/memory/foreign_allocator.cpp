@@ -32,8 +32,8 @@ namespace entrepot::python {
 namespace {
 
 // `owner` destroys the stream when it is released, so the queue keeps it alive.
-std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t stream,
-                              nb::handle owner) {
+std::uintptr_t allocate_for_python(std::size_t nbytes, int device, std::uintptr_t stream,
+                                   nb::handle owner) {
     const AllocatorStream where = cuda_stream(device, reinterpret_cast<void *>(stream));
     if (stream > thread_stream)  // the default streams have no owner
         where.queue.keep_alive({Py_NewRef(owner.ptr()), release_with_gil<decref>});
@@ -42,11 +42,12 @@ std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t str
 
 }  // namespace
 
-void init_lend(nb::module_ &m) {
-    m.def("_lend", &lend_to_python, "nbytes"_a, "device"_a, "stream"_a, "owner"_a.none(),
+void init_foreign_allocator(nb::module_ &m) {
+    m.def("_allocate_on_stream", &allocate_for_python, "nbytes"_a, "device"_a, "stream"_a,
+          "owner"_a.none(),
           "The address of new device memory, ready for work on the stream; 0 if ``nbytes`` is 0.");
     m.def(
-        "_take_back",
+        "_deallocate_on_stream",
         [](std::uintptr_t address) { deallocate_on_stream(reinterpret_cast<void *>(address)); },
         "address"_a, "Frees the memory once the stream has finished the work submitted so far.");
 }

@@ -116,7 +116,7 @@ PyObject *repr(PyObject *self) {
 }
 
 // The view keeps the object and its memory alive until the consumer releases the view.
-int lend_buffer(PyObject *self, Py_buffer *view, int flags) {
+int get_buffer(PyObject *self, Py_buffer *view, int flags) {
     if (view)
         view->obj = nullptr;  // required by PEP 3118 if the request is refused
     return guarded([&] {
@@ -162,7 +162,7 @@ PyTypeObject *make_class(const UsmClass &row) {
         {Py_tp_clear, reinterpret_cast<void *>(clear)},
     }};
     if (is_host_accessible(row.kind))
-        slots[4] = {Py_bf_getbuffer, reinterpret_cast<void *>(lend_buffer)};
+        slots[4] = {Py_bf_getbuffer, reinterpret_cast<void *>(get_buffer)};
     PyType_Spec spec = {row.name, sizeof(UsmMemoryObject), 0, flags, slots.data()};
     const Reference bases(PyTuple_Pack(1, usm_memory_base));
     auto *const type =

@@ -14,8 +14,8 @@ ep_status event_record_context(ep_context context, ep_event *event) {
             refuse(EP_UNSUPPORTED, context_mark_advice);
         Context &of = object(context);
         if (has_captures(of))  // recording would invalidate them
-            refuse(EP_INVALID, "all work of a context cannot be marked while a stream of it is "
-                               "being captured into a graph");
+            refuse(EP_INVALID, "no event can be recorded for all work of a context while a "
+                               "stream of it is being captured into a graph");
         IntrusivePtr<Event> made = of.take_event();
         check(driver().cuCtxRecordEvent(of.native, made->native), "cuCtxRecordEvent");
         *event = handle(made.detach());
@@ -33,7 +33,7 @@ ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
 }
 
 [[gnu::hot]] ep_status queue_wait_queue(ep_queue from, ep_queue to) {
-    return guarded([&] { object(from).hand_over(object(to)); });
+    return guarded([&] { object(from).order_before(object(to)); });
 }
 
 ep_status event_wait(ep_event event) {
@@ -115,8 +115,8 @@ IntrusivePtr<Event> Queue::record() {
     if (!is_of_this_thread()) {
         if (Event *const last = last_mark())
             return IntrusivePtr<Event>::adopt(last);
-        refuse(EP_INVALID, "the per-thread default stream (2) of another thread cannot be marked "
-                           "here: record in its own thread");
+        refuse(EP_INVALID, "no event of another thread's per-thread default stream (2) can be "
+                           "recorded here: record it in that thread");
     }
     if (native == CU_STREAM_LEGACY)
         capture();
@@ -128,7 +128,7 @@ IntrusivePtr<Event> Queue::record() {
     return event;
 }
 
-[[gnu::hot]] void Queue::hand_over(Queue &to) {
+[[gnu::hot]] void Queue::order_before(Queue &to) {
     const auto wait_in = [](CUstream stream, const Event &mark) {
         check(driver().cuStreamWaitEvent(stream, mark.native, CU_EVENT_WAIT_DEFAULT),
               "cuStreamWaitEvent");
@@ -140,21 +140,21 @@ IntrusivePtr<Event> Queue::record() {
         return wait_for(*record());
     if (native == CU_STREAM_LEGACY)
         capture();
-    Event *const kept = hand_over_mark_.exchange(nullptr, std::memory_order_acquire);
+    Event *const kept = wait_event_.exchange(nullptr, std::memory_order_acquire);
     IntrusivePtr<Event> mark =
         kept != nullptr ? IntrusivePtr<Event>::adopt(kept) : context->take_event();
     const Current current(context->native);  // for cuStreamWaitEvent below, too
     check(driver().cuEventRecord(mark->native, native), "cuEventRecord");
     // A stream that waits for an event recorded during capture is pulled into the graph.
     if (native != CU_STREAM_LEGACY)
-        require_running("a hand-over from");
+        require_running("a wait for");
     if (&*to.context == &*context && to.is_ordinary()) [[likely]]
         wait_in(to.native, *mark);
     else
         wait_for(*mark);
     Event *none = nullptr;
-    if (hand_over_mark_.compare_exchange_strong(none, &*mark, std::memory_order_release,
-                                                std::memory_order_relaxed))
+    if (wait_event_.compare_exchange_strong(none, &*mark, std::memory_order_release,
+                                            std::memory_order_relaxed))
         mark.detach();
 }
 

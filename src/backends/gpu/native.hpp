@@ -207,7 +207,7 @@ public:
 
     IntrusivePtr<Event> record();
     // Later work of `to` waits for the present work of this queue.
-    void hand_over(Queue &to);
+    void order_before(Queue &to);
     void wait();
     bool is_idle();
 
@@ -241,10 +241,10 @@ private:
     void remember(Event &mark) noexcept;
 
     std::atomic<bool> may_be_captured_;
-    // Event that hand-overs reuse: a submitted wait keeps the event's state at that time. A
-    // hand-over takes it out of this slot, so no other thread records it before the wait is
-    // submitted. A concurrent hand-over uses another event.
-    std::atomic<Event *> hand_over_mark_{nullptr};
+    // Event that order_before() reuses: a submitted wait keeps the event's state at that time. The
+    // function takes it out of this slot, so no other thread records it before the wait is
+    // submitted. A concurrent call uses another event.
+    std::atomic<Event *> wait_event_{nullptr};
     LeafMutex mutex_;
     Event *last_ ENTREPOT_GUARDED_BY(mutex_) = nullptr;
 };

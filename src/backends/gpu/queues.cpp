@@ -150,7 +150,7 @@ Queue::Queue(Context &in, CUstream stream, std::uint32_t granted, bool owned)
 
 // The driver completes a destroyed stream's work.
 Queue::~Queue() {
-    for (Event *const mark : {last_, hand_over_mark_.load(std::memory_order_acquire)})
+    for (Event *const mark : {last_, wait_event_.load(std::memory_order_acquire)})
         if (mark != nullptr)
             mark->release();
     if (is_owned)

@@ -47,7 +47,7 @@ void Event::refuse_if_orphaned() const {
                                 "wait for it before the fork");
 }
 
-bool Event::end_work_when_done(Queue &queue) {
+bool Event::defer_completion_of(Queue &queue) {
     const std::lock_guard hold(lock_);
     if (is_done())
         return false;
@@ -72,7 +72,7 @@ private:
 class Wait final : public Work {
 public:
     explicit Wait(Event &event) : event_(&event) {}
-    bool run(Queue &queue) override { return !event_->end_work_when_done(queue); }
+    bool run(Queue &queue) override { return !event_->defer_completion_of(queue); }
 
 private:
     IntrusivePtr<Event> event_;

@@ -125,7 +125,7 @@ public:
     // be left locked.
     void refuse_if_orphaned() const;
     // False if the event is done; else the running work of `queue` ends when it is.
-    bool end_work_when_done(Queue &queue);
+    bool defer_completion_of(Queue &queue);
     // Time of a steady clock; valid if timed and done.
     double seconds() const noexcept { return seconds_; }
 

@@ -105,8 +105,8 @@ struct Geometry {
 // only to have enough pieces for all cores. If columns are not contiguous on both sides, as in a
 // transposition, rows may be. Then a group's work is a tile, small enough that the next row finds
 // the cache lines of the last. Data that fits the cache as a whole is faster without tiles.
-Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int64_t columns,
-                       bool in_tiles) {
+Geometry split_over_cores(const ep_device_info &device, std::int64_t rows, std::int64_t columns,
+                          bool in_tiles) {
     constexpr std::int64_t least_piece = 2048, tile = 64;
     if (in_tiles && rows >= tile && columns >= tile)
         return {(columns + tile - 1) / tile, tile, tile, 1, tile};
@@ -119,7 +119,7 @@ Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int
 
 // On other devices neighbouring work-items take neighbouring columns, so that their accesses
 // coalesce.
-Geometry deal_to_lanes(const ep_device_info &device, std::int64_t columns) {
+Geometry split_over_lanes(const ep_device_info &device, std::int64_t columns) {
     const std::int64_t group =
         std::min<std::int64_t>(256, static_cast<std::int64_t>(device.max_work_group));
     std::int64_t lanes = 1;
@@ -164,9 +164,9 @@ void launch_nest_of(Queue &queue, ::sycl::queue &native, const Verb &verb, LoopN
     const bool in_tiles =
         !are_neighbours && device_nest.rows * device_nest.columns * unit > std::int64_t{4} << 20;
     const bool is_cpu = device.type == EP_CPU;
-    Geometry geometry = is_cpu
-                            ? deal_to_cores(device, device_nest.rows, device_nest.columns, in_tiles)
-                            : deal_to_lanes(device, device_nest.columns);
+    Geometry geometry =
+        is_cpu ? split_over_cores(device, device_nest.rows, device_nest.columns, in_tiles)
+               : split_over_lanes(device, device_nest.columns);
     geometry.local_rows = std::min(geometry.local_rows, device_nest.rows);
     const std::int64_t rows =
         (device_nest.rows + geometry.local_rows - 1) / geometry.local_rows * geometry.local_rows;

@@ -53,7 +53,7 @@ struct Call final : Work {
 
 struct WaitFor final : Work {
     explicit WaitFor(Event &waited_for) : event(&waited_for) {}
-    bool run(Queue &queue) override { return !event->end_work_when_done(queue); }
+    bool run(Queue &queue) override { return !event->defer_completion_of(queue); }
     IntrusivePtr<Event> event;
 };
 

@@ -322,7 +322,7 @@ TEST_CASE("foreign queue is polled, its events cover foreign work") {
     fake::hold(foreign);
     {
         const std::unique_lock locked(fake::world().mutex);
-        fake::hand_over(fake::world(), foreign.handle(), [] {});  // foreign work has no position
+        fake::enqueue(fake::world(), foreign.handle(), [] {});  // foreign work has no position
     }
     CHECK(!foreign.is_idle());
     const Event event = foreign.record();

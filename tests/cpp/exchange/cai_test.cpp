@@ -167,26 +167,26 @@ TEST_CASE("memory without a stream has no wait, release never blocks") {
 TEST_CASE("consumer receives the array's queue only if work is pending") {
     const fake::Claimed memory(EP_USM_DEVICE);
     const Array array = memory.array(UsmKind::device);
-    CHECK(cai::hand_over(array) == std::nullopt);
+    CHECK(cai::stream_for_consumer(array) == std::nullopt);
     CHECK(array.memory().has_escaped());
 
     const Queue ours = array.queue(), other = Queue::create(memory.device);
     fake::hold(other);
     array.memory().record_access(Access::write, other, fake::submit(other));
-    const auto stream = cai::hand_over(array);
+    const auto stream = cai::stream_for_consumer(array);
     REQUIRE(stream.has_value());
     CHECK(*stream == exchange::stream_of(ours));
     CHECK_FALSE(ours.is_done(ours.position()));  // it waits for the other
     fake::release(other);
-    CHECK(cai::hand_over(array) == std::nullopt);
+    CHECK(cai::stream_for_consumer(array) == std::nullopt);
 }
 
 TEST_CASE("memory of another backend has no CUDA array interface") {
     const Array host = Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host,
                                     registry::host().default_queue());
     CHECK_REFUSED(ErrorKind::interface, "memory of CUDA and HIP devices only",
-                  cai::hand_over(host));
+                  cai::stream_for_consumer(host));
     const fake::Claimed pinned(EP_USM_HOST);
     CHECK_REFUSED(ErrorKind::interface, "memory of CUDA and HIP devices only",
-                  cai::hand_over(pinned.array(UsmKind::host).host()));
+                  cai::stream_for_consumer(pinned.array(UsmKind::host).host()));
 }

@@ -249,7 +249,7 @@ TEST_CASE("empty array is exported with the address of its memory") {
     tensor->deleter(tensor);
 }
 
-TEST_CASE("flags unsupported by legacy and lent tensors are refused") {
+TEST_CASE("flags unsupported by legacy and borrowed tensors are refused") {
     const Array array = host_array({4}, dtypes::uint8);
     const Array read_only = array.as_read_only(),
                 padded = array.viewed_as({TypeCode::float4_e2m1fn, 4});
@@ -293,7 +293,7 @@ TEST_CASE("exports are released on other threads") {
     CHECK(array.memory().record()->count() == 1);
 }
 
-TEST_CASE("lent tensor points into the array") {
+TEST_CASE("borrowed tensor points into the array") {
     const Array array = host_array({4, 3});
     const DLTensor tensor = unowned_tensor(array, cpu);
     CHECK(tensor.shape == array.shape().data());

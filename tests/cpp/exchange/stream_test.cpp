@@ -1,4 +1,4 @@
-// Hand-overs to streams: which queue waits, which accesses are recorded, and which handles are
+// Exports to streams: which queue waits, which accesses are recorded, and which handles are
 // unused.
 #include "exchange/fake_cuda.hpp"
 

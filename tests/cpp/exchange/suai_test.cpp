@@ -232,7 +232,7 @@ TEST_CASE("buffer of an object may replace the pointer") {
     }
 }
 
-TEST_CASE("hand_over: consumer waits, later work waits for consumer") {
+TEST_CASE("queue for consumer: consumer waits, later work waits for consumer") {
     sycl();
     const Device device = fake::device(0);
     const Queue busy = Queue::create(device), own = Queue::create(device);
@@ -242,7 +242,7 @@ TEST_CASE("hand_over: consumer waits, later work waits for consumer") {
     array.memory().wait_for_conflicts(Access::write, busy);
     array.memory().record_access(Access::write, busy, fake::submit(busy, [&] { written = true; }));
 
-    const Queue given = suai::hand_over(array);
+    const Queue given = suai::queue_for_consumer(array);
     CHECK(given == own);
     CHECK(array.memory().has_escaped());
     bool consumer_saw = false;
@@ -256,22 +256,23 @@ TEST_CASE("hand_over: consumer waits, later work waits for consumer") {
     CHECK(later_saw);
 }
 
-TEST_CASE("hand_over: memory of its own context gets one in-order queue") {
+TEST_CASE("queue for consumer: memory of its own context gets one in-order queue") {
     Producer probe;
     const std::vector<Device> halves = probe.device.partition_equally(2);
     const Context context = Context::create({&halves[0], 1});
     Producer producer(EP_USM_SHARED, context);
     const Array array = producer.take();
-    const Queue given = suai::hand_over(array);
+    const Queue given = suai::queue_for_consumer(array);
     CHECK(given.context() == context);
     CHECK(given.is_in_order());
-    CHECK(suai::hand_over(array) == given);
+    CHECK(suai::queue_for_consumer(array) == given);
 }
 
-TEST_CASE("hand_over: memory of the host is refused") {
+TEST_CASE("queue for consumer: memory of the host is refused") {
     const Array host = Array::empty(Layout{4}.shape(), dtypes::float32, UsmKind::host,
                                     registry::host().default_queue());
-    CHECK_REFUSED(ErrorKind::interface, "SYCL USM only", suai::hand_over(host));
+    CHECK_REFUSED(ErrorKind::interface, "SYCL USM only", suai::queue_for_consumer(host));
     Producer producer;
-    CHECK_REFUSED(ErrorKind::interface, "SYCL USM only", suai::hand_over(producer.take().host()));
+    CHECK_REFUSED(ErrorKind::interface, "SYCL USM only",
+                  suai::queue_for_consumer(producer.take().host()));
 }

@@ -41,7 +41,9 @@ bool is_reused(void *block) {
 }
 
 // A block that is leaked on purpose; the function's name is in leaks.supp.
-void *lend_for_good(const Queue &queue) { return allocate_on_stream(1000, {queue, true}); }
+void *allocate_on_permanent_stream(const Queue &queue) {
+    return allocate_on_stream(1000, {queue, true});
+}
 
 // Runs work at the end of a thread; thread_local variables end in reverse order of construction.
 struct AtTheEnd {
@@ -85,14 +87,14 @@ TEST_CASE("returned block is reused at once on its own stream only") {
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("device's resource limits lent blocks") {
+TEST_CASE("device's resource limits allocated blocks") {
     const ResourceRef limit = make_resource<LimitResource>(default_resource(), std::size_t{10'000});
     set_resource(fake::device(), limit.get());
     const Queue queue = Queue::create(fake::device());
-    void *const lent = allocate_on_stream(6000, {queue});
+    void *const block = allocate_on_stream(6000, {queue});
     CHECK(static_cast<LimitResource &>(*limit).used() == 6000);
     CHECK_REFUSED(ErrorKind::allocation, "exceed the limit", allocate_on_stream(6000, {queue}));
-    deallocate_on_stream(lent);
+    deallocate_on_stream(block);
     CHECK(static_cast<LimitResource &>(*limit).used() == 0);
     set_resource(fake::device(), nullptr);
 }
@@ -100,14 +102,14 @@ TEST_CASE("device's resource limits lent blocks") {
 TEST_CASE("block released by another thread waits for its own thread") {
     const OwnPool pool;
     const Queue queue = Queue::create(fake::device());
-    void *const lent = allocate_on_stream(1000, {queue, true});
+    void *const block = allocate_on_stream(1000, {queue, true});
     std::thread([&] {
-        deallocate_on_stream(lent);
+        deallocate_on_stream(block);
         deallocate_on_stream(allocate_on_stream(1000, {queue, true}));
     }).join();
     CHECK(pool.statistics().used >= 1000);
     void *const next = allocate_on_stream(1000, {queue, true});
-    CHECK(next == lent);
+    CHECK(next == block);
     deallocate_on_stream(next);
     wait_and_release();
     CHECK(pool.statistics().used == 0);
@@ -140,7 +142,7 @@ TEST_CASE("blocks of a thread's stream are reused after its end") {
     std::vector<void *> blocks;
     on_a_thread([&] {
         for (int i = 0; i < 3; ++i)
-            blocks.push_back(lend_for_good(stream));
+            blocks.push_back(allocate_on_permanent_stream(stream));
     });
     std::ranges::for_each(blocks, deallocate_on_stream);
     wait_and_release();
@@ -166,15 +168,15 @@ TEST_CASE("returned block waits for foreign work on a thread's stream") {
     };
     on_a_thread([&] {
         fake::make_own(stream.queue);
-        void *const lent = allocate_on_stream(bytes, {stream.queue, true});
+        void *const block = allocate_on_stream(bytes, {stream.queue, true});
         static_cast<void>(stream.queue.record());  // the last position that other threads know
         stream.finish();
         fake::hold(stream.queue);
         fake::submit_foreign(stream.queue);
-        deallocate_on_stream(lent);
-        on_a_thread([&] { CHECK_FALSE(is_reused(lent, 20)); });
+        deallocate_on_stream(block);
+        on_a_thread([&] { CHECK_FALSE(is_reused(block, 20)); });
         stream.finish();
-        on_a_thread([&] { CHECK(is_reused(lent, 60)); });  // more than were returned above
+        on_a_thread([&] { CHECK(is_reused(block, 60)); });  // more than were returned above
     });
     wait_and_release();
     CHECK(pool.statistics().used == 0);
@@ -185,9 +187,9 @@ TEST_CASE("block returned during a capture waits for its end") {
     on_a_thread([&] {
         const Queue stream = Queue::create(fake::device());
         fake::make_own(stream);
-        void *const lent = allocate_on_stream(1000, {stream, true});
+        void *const block = allocate_on_stream(1000, {stream, true});
         const std::uint64_t capture = fake::begin_capture(stream);
-        deallocate_on_stream(lent);
+        deallocate_on_stream(block);
         CHECK(pool.statistics().used >= 1000);
         fake::drop(fake::end_capture(capture));
         deallocate_on_stream(allocate_on_stream(1000, {stream, true}));
@@ -203,8 +205,8 @@ TEST_CASE("blocks of a thread ending in a capture are leaked") {
     void *early = nullptr, *late = nullptr;
     std::thread([&] {
         fake::make_own(stream);
-        early = lend_for_good(stream);
-        late = lend_for_good(stream);
+        early = allocate_on_permanent_stream(stream);
+        late = allocate_on_permanent_stream(stream);
         capture = fake::begin_capture(stream);
         deallocate_on_stream(early);
     }).join();
@@ -222,7 +224,7 @@ TEST_CASE("block of an ending thread is leaked if returned elsewhere") {
     void *late = nullptr;
     std::thread([&] {
         thread_local std::optional<AtTheEnd> ends_last;
-        ends_last.emplace([&] { late = lend_for_good(stream); });
+        ends_last.emplace([&] { late = allocate_on_permanent_stream(stream); });
         deallocate_on_stream(allocate_on_stream(1000, {stream, true}));
     }).join();
     deallocate_on_stream(late);
@@ -258,11 +260,11 @@ TEST_CASE("threads allocate and return shared blocks concurrently") {
             for (int round = 0; round < 2000; ++round) {
                 const auto bytes =
                     static_cast<std::size_t>(1 + (round * 977 + number * 31) % 100'000);
-                auto *const lent = static_cast<unsigned char *>(
+                auto *const block = static_cast<unsigned char *>(
                     allocate_on_stream(bytes, {queue, round % 3 == 0}));
-                lent[0] = lent[bytes - 1] = static_cast<unsigned char>(number);
-                CHECK(lent[0] == number);
-                deallocate_on_stream(passed.exchange(lent));
+                block[0] = block[bytes - 1] = static_cast<unsigned char>(number);
+                CHECK(block[0] == number);
+                deallocate_on_stream(passed.exchange(block));
             }
             deallocate_on_stream(allocate_on_stream(1, {queue, true}));
         });

@@ -148,7 +148,7 @@ struct ConsumersQueue : HeldQueue {
     void submit_unseen(std::function<void()> run) {
         const std::unique_lock locked(fake::world().mutex);
         earlier = static_cast<int>(queue.handle()->pending.size());
-        fake::hand_over(fake::world(), foreign.handle(), std::move(run));
+        fake::enqueue(fake::world(), foreign.handle(), std::move(run));
     }
 };
 
@@ -204,7 +204,7 @@ TEST_CASE("released consumer's queue is not polled after its work") {
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
     ours.finish();
-    const auto hand_over = [&] {
+    const auto export_again = [&] {
         Memory held = memory;
         memory.record_consumer(Access::write, consumer.foreign, Memory::Consumer::holds_memory);
         return held;
@@ -213,7 +213,7 @@ TEST_CASE("released consumer's queue is not polled after its work") {
         const int questions = calls().queue_is_idle;
         return memory.is_ready_for_host(Access::read) && calls().queue_is_idle == questions;
     };
-    std::optional<Memory> held = hand_over();
+    std::optional<Memory> held = export_again();
     SUBCASE("polled while the consumer holds the memory") {
         consumer.finish();
         CHECK(memory.is_ready_for_host(Access::read));
@@ -239,7 +239,7 @@ TEST_CASE("released consumer's queue is not polled after its work") {
         std::optional<Memory> again;
         fake::world().may_keep = [&] {
             if (!again)
-                again = hand_over();
+                again = export_again();
         };
         CHECK(memory.is_ready_for_host(Access::read));
         fake::world().may_keep = {};
@@ -319,7 +319,7 @@ TEST_CASE("other waits do not cover a consumer's later work") {
         theirs.queue.native();
         {
             const std::unique_lock locked(fake::world().mutex);
-            fake::hand_over(fake::world(), theirs.queue.handle(), [&] { order += 'c'; });
+            fake::enqueue(fake::world(), theirs.queue.handle(), [&] { order += 'c'; });
         }
         access(other, Access::write, ours.queue, [&] { order += 'o'; });
         ours.finish();

@@ -36,7 +36,7 @@ class TestWithoutDevice:
     def test_cupy_allocator_uses_its_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given: list[Any] = []
         stream = SimpleNamespace(ptr=77)
-        lent: list[tuple[Any, ...]] = []
+        allocated: list[tuple[Any, ...]] = []
         cuda = SimpleNamespace(
             get_current_stream=lambda: stream,
             PythonFunctionAllocator=lambda malloc, free: SimpleNamespace(malloc=malloc, free=free),
@@ -44,19 +44,19 @@ class TestWithoutDevice:
         )
         monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
 
-        def lend(*arguments: Any) -> int:
-            lent.append(arguments)
+        def allocate(*arguments: Any) -> int:
+            allocated.append(arguments)
             return 4096
 
-        monkeypatch.setattr(_core, "_lend", lend)
+        monkeypatch.setattr(_core, "_allocate_on_stream", allocate)
         ep.allocators.use_in_cupy()
         (malloc,) = given
         assert malloc(100, 1) == 4096
-        assert lent == [(100, 1, 77, stream)]
+        assert allocated == [(100, 1, 77, stream)]
 
     def test_allocation_on_absent_device_is_refused(self) -> None:
         with pytest.raises(ep.DeviceError):
-            _core._lend(100, 4711, 0, None)
+            _core._allocate_on_stream(100, 4711, 0, None)
 
 
 @pytest.fixture

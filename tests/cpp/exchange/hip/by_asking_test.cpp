@@ -139,10 +139,10 @@ TEST_CASE("stream belongs to the memory's device and is not 0") {
     hips.device.record()->legacy_stream.compare_exchange_strong(unset, &legacy);
     const Queue theirs = Queue::create(hips.device);
     const Array array = by_cai(hips.data);
-    CHECK(cai::hand_over(array) == std::nullopt);
+    CHECK(cai::stream_for_consumer(array) == std::nullopt);
     fake::hold(theirs);
     array.memory().record_access(Access::write, theirs, fake::submit(theirs));
-    const auto stream = cai::hand_over(array);
+    const auto stream = cai::stream_for_consumer(array);
     REQUIRE(stream.has_value());
     CHECK(*stream != 0);
     CHECK(*stream == exchange::stream_of(array.queue()));
