@@ -722,7 +722,6 @@ class Array:
         owner names the stream. PyTorch never destroys its streams. Streams of other libraries, and
         those that CuPy's ExternalStream wraps, are not kept alive: they must outlive the Queue.
         """
-
     @property
     def kind(self) -> str:
         """'host', 'device' or 'shared': where the memory can be accessed."""
