@@ -33,7 +33,7 @@ TEST_CASE("native object that is wrapped again has the same handle") {
     CHECK(table.any_of([&](const Handle &each) { return &each == other.get(); }));
 }
 
-TEST_CASE("of two handles that are made at once the first is used") {
+TEST_CASE("second handle made at the same time is destroyed") {
     Table table;
     int destroyed = 0;
     IntrusivePtr<Handle> first;
