@@ -82,7 +82,8 @@ typedef struct entrepot_c_api {
      *
      * Returns: the native queue (`sycl::queue *`, `const CUstream *`; NULL on the host), or NULL
      *          with an exception set.
-     * Lifetime: that of the handle. */
+     * Lifetime: that of the handle. The handle keeps the streams alive that a Queue of Array.queue
+     *           keeps alive; others must outlive it. */
     void *(*native_queue)(entrepot_array *array);
     int (*before_use)(entrepot_array *array, int writes); /* 0; -1 and an exception */
     int (*after_use)(entrepot_array *array, int writes);
