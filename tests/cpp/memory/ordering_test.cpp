@@ -334,9 +334,9 @@ TEST_CASE("other waits do not cover a consumer's later work") {
 }
 
 TEST_CASE("queues of idle consumers are dropped eventually") {
+    int gone = 0;  // outlives the queues that count in it
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
-    int gone = 0;
     for (int i = 0; i < 100; ++i) {
         const Queue theirs =
             Queue::from_native(fake::backend(), Queue::create(fake::device()).handle());
