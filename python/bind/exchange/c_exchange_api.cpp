@@ -49,7 +49,6 @@ struct ProducerLibrary : StreamLibrary {
     // Devices for which it has answered: the lower 32 bits are CUDA devices,
     // the upper 32 bits ROCm.
     mutable std::atomic<std::uint64_t> has_answered{0};
-    mutable std::atomic<DLDevice> last_answered{DLDevice{}};
 
     static std::uint64_t bit_of(DLDevice device) noexcept {
         if ((device.device_type != kDLCUDA && device.device_type != kDLROCM) ||
@@ -61,10 +60,9 @@ struct ProducerLibrary : StreamLibrary {
         return !needs_gil && (has_answered.load(std::memory_order_relaxed) & bit_of(device)) != 0;
     }
     void note_answer_for(DLDevice device) const noexcept {
-        if (last_answered.load(std::memory_order_acquire) == device) [[likely]]
-            return;
-        has_answered.fetch_or(bit_of(device), std::memory_order_relaxed);
-        last_answered.store(device, std::memory_order_release);
+        const std::uint64_t bit = bit_of(device);
+        if ((has_answered.load(std::memory_order_relaxed) & bit) != bit) [[unlikely]]
+            has_answered.fetch_or(bit, std::memory_order_relaxed);
     }
 };
 
