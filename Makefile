@@ -222,20 +222,21 @@ define sanitized_package
 	export LD_LIBRARY_PATH="$$($(PY) cmake/sycl_prefix.py)/lib" ENTREPOT_REQUIRE="$${ENTREPOT_REQUIRE:-host,sycl}"
 endef
 
+# Clang's library contains UBSan.
+address_libraries := $(if $(findstring clang,$(CXX)),libclang_rt.asan-$(shell uname -m).so,libasan.so libubsan.so)
+
 # The interpreter keeps objects until it exits, so only the C++ tests check for leaks. LLVM, in
 # HIP's compiler, gives a thread another alternate stack, which the sanitizer would unmap.
 sanitize-python: sanitize-address $(if $(filter all,$(PEERS)),bindgen)
 	$(call sanitized_package,address)
 	export ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0:use_sigaltstack=0 UBSAN_OPTIONS=print_stacktrace=1
-	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" $(PYTEST) \
+	LD_PRELOAD="$(foreach each,$(address_libraries),$(shell $(CXX) -print-file-name=$(each)))" $(PYTEST) \
 		tests/contract tests/python/adapters tests/python/ffi tests/python/hip tests/robustness/test_malformed.py
 
-# Both compilers use GCC's library, since Clang 14's own crashes as a shared one. It lacks atomics
-# that Clang needs. The process ends at the first report, since the exit status of a pytest worker
-# is not visible.
+# Both compilers use GCC's library, since Clang 14's own crashes as a shared one. The process ends
+# at the first report, since the exit status of a pytest worker is not visible.
 sanitize-python-thread: tree-thread $(call group,test $(peers))
 	$(call sanitized_package,thread)
 	rm -f build/thread/race.*
 	export TSAN_OPTIONS="suppressions=$(CURDIR)/tests/cpp/races.supp second_deadlock_stack=1 halt_on_error=1 log_path=$(CURDIR)/build/thread/race"
-	LD_PRELOAD="$$(g++ -print-file-name=libtsan.so) $$(g++ -print-file-name=libatomic.so)" \
-		$(PYTEST) tests/robustness/test_threads.py || { cat build/thread/race.* && false; }
+	LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" $(PYTEST) tests/robustness/test_threads.py || { cat build/thread/race.* && false; }
