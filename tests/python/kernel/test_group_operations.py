@@ -31,31 +31,36 @@ FORMS = ("reduce", "inclusive_scan", "exclusive_scan")
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 
-#: Global and local sizes: one dimension, the warp and its neighbours, many warps with a rest, two
-#: and three dimensions.
-SHAPES = [
-    ((3,), (1,)),
-    ((64,), (32,)),
+Shapes = list[tuple[tuple[int, ...], tuple[int, ...]]]
+
+#: Global and local sizes for every dtype: more than a warp, many warps with a rest, two and three
+#: dimensions.
+SHAPES_OF_EVERY_DTYPE: Shapes = [
     ((66,), (33,)),
-    ((62,), (31,)),
     ((300,), (150,)),
-    ((8, 6), (4, 3)),
     ((6, 20), (3, 20)),
     ((4, 6, 10), (2, 3, 5)),
 ]
-#: Dtypes whose kernels are compiled for each number of dimensions. Kernels of the others have three
-#: dimensions, the first of which may be 1: the same groups in a third of the compilation time.
-IN_ALL_DIMENSIONS = ("int16", "float32")
-Shapes = list[tuple[tuple[int, ...], tuple[int, ...]]]
+#: Those, groups of one work-item, the warp, less than a warp, and whole rows.
+SHAPES: Shapes = [
+    *SHAPES_OF_EVERY_DTYPE,
+    ((3,), (1,)),
+    ((64,), (32,)),
+    ((62,), (31,)),
+    ((8, 6), (4, 3)),
+]
+#: Dtypes that meet every shape, with kernels of each number of dimensions. Kernels of the others
+#: have three dimensions, the first of which may be 1. Compilers need most of the time of these
+#: tests, and compile a kernel for each dtype and local size.
+IN_ALL_SHAPES = ("int16", "float32")
 
 
-def shapes_of(name: str, shapes: Shapes = SHAPES) -> Shapes:
-    if name in IN_ALL_DIMENSIONS:
-        return shapes
-    ones = [(1,) * (3 - len(shape)) for shape, _ in shapes]
+def shapes_of(name: str, shapes: Shapes | None = None) -> Shapes:
+    if name in IN_ALL_SHAPES:
+        return shapes or SHAPES
     return [
-        (before + shape, before + local)
-        for before, (shape, local) in zip(ones, shapes, strict=True)
+        ((1,) * (3 - len(shape)) + shape, (1,) * (3 - len(shape)) + local)
+        for shape, local in shapes or SHAPES_OF_EVERY_DTYPE
     ]
 
 
@@ -240,7 +245,7 @@ def test_numbers_of_the_group(backend, name):
 def test_group_min_and_max_propagate_nan(backend, name):
     """The device's own min and max return NaN or another value, depending on the order."""
     skip_what_the_device_has_not(backend, name)
-    for shape, local in shapes_of(name, [((66,), (33,)), ((4, 6, 10), (2, 3, 5))]):
+    for shape, local in shapes_of(name, [SHAPES_OF_EVERY_DTYPE[0], SHAPES_OF_EVERY_DTYPE[-1]]):
         x = values(name, int(np.prod(shape)))
         x[[0, 17, 40]] = np.nan
         out = np.zeros((3 * len(OF_NUMBERS), x.size), x.dtype)
