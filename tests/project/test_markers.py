@@ -17,6 +17,8 @@ import pytest
 from support.processes import completed
 
 CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
+#: Installed plugins of pytest take most of the time of an inner run.
+ENVIRONMENT = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def run(tmp_path):
         return completed(
             [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", *options],
             cwd=tmp_path,
-            env={**os.environ, "ENTREPOT_REQUIRE": require},
+            env={**ENVIRONMENT, "ENTREPOT_REQUIRE": require},
             timeout=100,
         )
 
@@ -189,6 +191,8 @@ def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
         sys.executable,
         "-m",
         "pytest",
+        "-p",
+        "xdist.plugin",
         "-n",
         "2",
         "--dist",
@@ -196,8 +200,7 @@ def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
         "-p",
         "no:cacheprovider",
     ]
-    environment = {**os.environ, "ENTREPOT_REQUIRE": ""}
-    return completed(command, cwd=folder, env=environment, timeout=100)
+    return completed(command, cwd=folder, env={**ENVIRONMENT, "ENTREPOT_REQUIRE": ""}, timeout=100)
 
 
 def test_alone_test_runs_exclusively(tmp_path):
