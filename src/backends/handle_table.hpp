@@ -15,7 +15,7 @@ namespace entrepot::backends {
 template <class Key, class Object, class Map = std::unordered_map<Key, Object *>>
 class HandleTable {
 public:
-    // Returns: the handle of the native object. A new one is made by `make`, as a std::unique_ptr. If
+    // Returns: the handle of the native object. `make` returns a new one as a std::unique_ptr. If
     //          two threads make one, both return the first entered.
     // Lock order: `make` may call the driver. It is called without the mutex.
     template <class Make> IntrusivePtr<Object> intern(const Key &key, const Make &make) {
