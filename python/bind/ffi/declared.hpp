@@ -91,9 +91,8 @@ Reference referent_at(PyObject *record, const void *place, const void *address);
 // that runs before the copy is used, changes neither the copy nor the result.
 //
 // Requires: is_record(record), and its address is not NULL.
-// Returns: the objects that its fields point to, a tuple of offset, object, offset, …; empty if
-// there
-//          are none.
+// Returns: the objects that its fields point to, as a tuple of offset, object, offset, …; empty
+//          without such objects.
 // Throws: PythonError
 Reference copy_record(PyObject *record, std::size_t size, void *to);
 // Requires: is_record(record)
