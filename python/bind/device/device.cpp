@@ -423,15 +423,32 @@ struct QueueWithOwner : Queue {
     nb::object owner;
 };
 
-// There is no tp_clear: a cycle leads through the owner, which the collector clears. This Queue
-// wraps its stream until it is destroyed.
+// There is no tp_clear: a cycle leads through the owner, which the collector clears.
 int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     if (nb::inst_ready(self))
         Py_VISIT(nb::inst_ptr<QueueWithOwner>(self)->owner.ptr());
     return 0;
 }
-PyType_Slot slots_with_owner[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)}, {}};
+
+// The collector finalizes all objects of a cycle before it clears one, and the stream's finalizer
+// destroys the stream. Clearing releases memory, which asks every queue of the context. So from
+// here on this is the default queue, also if a finalizer revives it. Without one, it stays.
+void finalize(PyObject *self) noexcept {
+    if (!nb::inst_ready(self))
+        return;
+    Queue &queue = *nb::inst_ptr<QueueWithOwner>(self);
+    if (!queue.may_be_destroyed())
+        return;
+    try {
+        queue = Queue::for_context(queue.context(), queue.device());
+    } catch (const std::exception &) {
+    }
+}
+
+PyType_Slot slots_with_owner[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+                                  {Py_tp_finalize, reinterpret_cast<void *>(finalize)},
+                                  {}};
 
 // `with` returns the caller's object if that is a dpctl queue.
 nb::object enter_with_owner(nb::handle self) {
