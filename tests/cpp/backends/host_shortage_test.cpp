@@ -6,13 +6,14 @@
 #include <doctest/doctest.h>
 
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <new>
 #include <vector>
+
+#include "support/forked_child.hpp"
 
 static std::atomic<bool> has_no_memory{false};
 
@@ -113,88 +114,71 @@ private:
     pthread_t thread_{};
 };
 
-// Status of a child that runs the body: 0 if it returns true.
-template <class Body> int status_of_child(Body &&body) {
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(60);
-        bool is_right = false;
-        try {
-            is_right = body();
-        } catch (...) {
-        }
-        _exit(is_right ? 0 : 1);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return status;
-}
-
 constexpr int many = 3000;
 
 }  // namespace
 
 TEST_CASE("queues without threads: chain of queues uses no stack") {
-    CHECK(status_of_child([] {
-              refuse_threads();
-              std::vector<Queue *> queues;
-              std::vector<Event *> events;
-              queues.push_back(new Queue(0));
-              Holder holder(*queues.front());
-              for (int i = 0; i < many; ++i) {
-                  if (i != 0) {
-                      queues.push_back(new Queue(0));
-                      queues.back()->submit(WaitFor(*events.back()));
-                  }
-                  events.push_back(new Event(*queues.back()));
-                  queues.back()->submit(Complete(*events.back()));
-              }
-              holder.open_and_join();
-              for (Queue *queue : queues)
-                  queue->wait();
-              return events.back()->is_done();
-          }) == 0);
+    CHECK(holds_in_child([] {
+        refuse_threads();
+        std::vector<Queue *> queues;
+        std::vector<Event *> events;
+        queues.push_back(new Queue(0));
+        Holder holder(*queues.front());
+        for (int i = 0; i < many; ++i) {
+            if (i != 0) {
+                queues.push_back(new Queue(0));
+                queues.back()->submit(WaitFor(*events.back()));
+            }
+            events.push_back(new Event(*queues.back()));
+            queues.back()->submit(Complete(*events.back()));
+        }
+        holder.open_and_join();
+        for (Queue *queue : queues)
+            queue->wait();
+        return events.back()->is_done();
+    }));
 }
 
 TEST_CASE("queues without threads: loops in one queue use no stack") {
-    CHECK(status_of_child([] {
-              refuse_threads();
-              auto *const queue = new Queue(0);
-              Holder holder(*queue);
-              for (int i = 0; i < many; ++i)
-                  queue->submit(Spread());
-              holder.open_and_join();
-              queue->wait();
-              return iterations == 4 * many;
-          }) == 0);
+    CHECK(holds_in_child([] {
+        refuse_threads();
+        auto *const queue = new Queue(0);
+        Holder holder(*queue);
+        for (int i = 0; i < many; ++i)
+            queue->submit(Spread());
+        holder.open_and_join();
+        queue->wait();
+        return iterations == 4 * many;
+    }));
 }
 
 TEST_CASE("queues without memory: earlier submissions still complete") {
     for (const bool with_threads : {true, false})
-        CHECK(status_of_child([&] {
-                  if (!with_threads)
-                      refuse_threads();
-                  static std::atomic<bool> is_done{false};
-                  auto *const queue = new Queue(0), *const other = new Queue(0);
-                  Holder holder(*queue, [] { has_no_memory = true; });
-                  auto *const event = new Event(*queue);
-                  other->submit(WaitFor(*event));
-                  other->submit(Call([] { is_done = true; }));
-                  queue->submit(Complete(*event));
-                  queue->submit(Spread());  // fails without memory
-                  queue->submit(Call([] { has_no_memory = false; }));
-                  queue->submit(Spread());
-                  holder.open_and_join();
-                  other->wait();
-                  bool is_told = false;
-                  try {
-                      queue->wait();
-                  } catch (const Refusal &refusal) {
-                      is_told = refusal.status == EP_DEVICE_ERROR;
-                  }
-                  queue->wait();
-                  return is_done && is_told && iterations == 4;
-              }) == 0);
+        CHECK(holds_in_child([&] {
+            if (!with_threads)
+                refuse_threads();
+            static std::atomic<bool> is_done{false};
+            auto *const queue = new Queue(0), *const other = new Queue(0);
+            Holder holder(*queue, [] { has_no_memory = true; });
+            auto *const event = new Event(*queue);
+            other->submit(WaitFor(*event));
+            other->submit(Call([] { is_done = true; }));
+            queue->submit(Complete(*event));
+            queue->submit(Spread());  // fails without memory
+            queue->submit(Call([] { has_no_memory = false; }));
+            queue->submit(Spread());
+            holder.open_and_join();
+            other->wait();
+            bool is_told = false;
+            try {
+                queue->wait();
+            } catch (const Refusal &refusal) {
+                is_told = refusal.status == EP_DEVICE_ERROR;
+            }
+            queue->wait();
+            return is_done && is_told && iterations == 4;
+        }));
 }
 
 }  // namespace entrepot::backends::host

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "support/forked_child.hpp"
+
 namespace {
 
 using namespace entrepot::contract;
@@ -448,18 +450,14 @@ TEST_CASE("fork: queues and events in use are not left locked" * doctest::skip(C
     });
     int hanging = 0;
     for (int i = 0; i < 100; ++i) {
-        const pid_t child = fork();
-        if (child == 0) {
-            alarm(2);
+        const auto use = [&] {
             std::int32_t is = 0;
             table.event_wait(pending.get());
             table.queue_is_idle(idle.get(), &is);
             table.queue_wait(idle.get());
-            _exit(0);
-        }
-        int status = -1;
-        waitpid(child, &status, 0);
-        hanging += status != 0;
+            return true;
+        };
+        hanging += !entrepot::holds_in_child(use, 2);
     }
     stop = true;
     at_the_queue.join();

@@ -2,11 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include <thread>
-
 #include "core/refusal.hpp"
-#include "device/forked_child.hpp"
 #include "fake_backend.hpp"
+#include "support/forked_child.hpp"
 
 using namespace entrepot;
 
@@ -62,22 +60,17 @@ TEST_CASE("host works in a forked child") {
 TEST_CASE("child can take locks held by other threads at the fork") {
     fake::backend();
     const Device host = registry::select("host");
-    std::atomic<bool> stop{false};
-    std::thread busy([&] {
-        while (!stop) {
+    CHECK(holds_in_children_beside(
+        [&] {
             const Queue queue = Queue::create(host);
             queue.event_at(queue.take_position());
             host.default_queue().is_done(host.default_queue().take_position());
-        }
-    });
-    for (int i = 0; i < 50; ++i)
-        CHECK(holds_in_child([&] {
+        },
+        [&] {
             const Queue queue = Queue::create(host);
             host.default_queue().wait_at(host.default_queue().take_position());
             return queue.is_done(0) && live_queues(queue.context()).size() > 0;
         }));
-    stop = true;
-    busy.join();
 }
 
 TEST_CASE("child can find a queue that other threads find at the fork") {
@@ -85,13 +78,5 @@ TEST_CASE("child can find a queue that other threads find at the fork") {
     const Device host = registry::select("host");
     const auto find = [&] { return Queue::internal_for_context(host.default_context(), host); };
     find();  // a fork must not come while the cache itself is being made (ForkSafeMutex)
-    std::atomic<bool> stop{false};
-    std::thread busy([&] {
-        while (!stop)
-            find();
-    });
-    for (int i = 0; i < 50; ++i)
-        CHECK(holds_in_child([&] { return find().device() == host; }));
-    stop = true;
-    busy.join();
+    CHECK(holds_in_children_beside(find, [&] { return find().device() == host; }));
 }

@@ -7,15 +7,13 @@
 #include <entrepot/memory/release.hpp>
 #include <entrepot/memory/statistics.hpp>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstring>
 #include <limits>
 #include <thread>
 
 #include "core/refusal.hpp"
 #include "memory/device_memory.hpp"
+#include "support/forked_child.hpp"
 
 using namespace entrepot;
 
@@ -312,9 +310,7 @@ TEST_CASE("forked child leaks device memory, and host memory works") {
                                          busy.queue.context(), counting(released));
         memory.record_access(Access::write, busy.queue, busy.submit().position);
         borrowed.record_access(Access::write, busy.queue, busy.submit().position);
-        const pid_t child = fork();
-        if (child == 0) {
-            alarm(20);
+        CHECK(holds_in_child([&] {
             const auto refused =
                 refusal_of([&] { Memory::allocate(1000, UsmKind::device, busy.queue); });
             const auto waited = refusal_of([&] { memory.wait_for_host(Access::read); });
@@ -327,11 +323,8 @@ TEST_CASE("forked child leaks device memory, and host memory works") {
             std::memset(large.data(), 1, 2000000);
             const bool refuses = refused && refused->kind == ErrorKind::device && waited &&
                                  waited->kind == ErrorKind::device;
-            _exit(refuses && released == 0 ? 0 : 1);
-        }
-        int status = -1;
-        REQUIRE(waitpid(child, &status, 0) == child);
-        CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+            return refuses && released == 0;
+        }));
     }
     stop = true;
     noise.join();
