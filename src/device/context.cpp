@@ -2,6 +2,7 @@
 
 #include "device/live_table.hpp"
 #include <entrepot/core/interpreter_lock.hpp>
+#include <entrepot/core/publish.hpp>
 
 #include <ostream>
 
@@ -10,19 +11,16 @@ namespace {
 
 using Table = LiveTable<Context::Record>;
 
-Table &live();
+Table &live() {
+    static constinit FirstUse<Table> table;
+    return table.get();
+}
 
 // The lock is held during a fork.
 void take_lock() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS { live().mutex.lock(); }
 void release_lock() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS { live().mutex.unlock(); }
-
-Table &live() {
-    static Table *table = [] {
-        fork_guard::lock_over_fork({take_lock, release_lock});
-        return new Table;
-    }();
-    return *table;
-}
+[[maybe_unused]] const bool contexts_are_locked =
+    fork_guard::lock_over_fork({take_lock, release_lock});
 
 bool asks_default(const Backend &backend, ep_context handle) {
     std::int32_t is_default = 0;

@@ -2,8 +2,8 @@
 
 #include <ostream>
 
-#include "device/publish.hpp"
 #include <entrepot/core/interpreter_lock.hpp>
+#include <entrepot/core/publish.hpp>
 
 namespace entrepot {
 namespace {

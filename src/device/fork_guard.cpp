@@ -1,4 +1,4 @@
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/backend.hpp>
 
 #include <pthread.h>
@@ -14,30 +14,28 @@ namespace {
 
 std::atomic<bool> armed{false};
 
-// Filled when the first records are made, read by forks. Never destroyed, because a fork may come
-// at any time.
+// Never destroyed, because a fork may come at any time.
 struct ForkLocks {
     std::mutex mutex;
     std::vector<ForkLock> rows;  // guarded by mutex
 };
-ForkLocks &fork_locks() {
-    static NoDestructor<ForkLocks> all;
-    return *all;
-}
+constinit FirstUse<ForkLocks> all;
 
 void before_fork() {
     // a mutex that this thread holds could not be taken again
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
-    fork_locks().mutex.lock();
-    for (const ForkLock &hold : fork_locks().rows)
+    ForkLocks &locks = all.get();
+    locks.mutex.lock();
+    for (const ForkLock &hold : locks.rows)
         hold.lock();
 }
 
 // Runs on the thread that forked, in the parent and in the child.
 void after_fork() {
-    for (auto hold = fork_locks().rows.rbegin(); hold != fork_locks().rows.rend(); ++hold)
+    ForkLocks &locks = all.get();
+    for (auto hold = locks.rows.rbegin(); hold != locks.rows.rend(); ++hold)
         hold->unlock();
-    fork_locks().mutex.unlock();
+    locks.mutex.unlock();
 }
 
 void after_fork_in_child() {
@@ -59,10 +57,8 @@ constexpr std::string_view advice =
     ": use the 'spawn' or 'forkserver' start method "
     "(multiprocessing.set_start_method(\"spawn\")); host memory keeps working here";
 
-void install() {
-    static const int installed = pthread_atfork(before_fork, after_fork, after_fork_in_child);
-    (void)installed;
-}
+[[maybe_unused]] const int watching_forks =
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
 
 }  // namespace
 
@@ -79,10 +75,7 @@ void refuse_to_load(std::string_view backend) {
                 backend, " is not known here", advice);
 }
 
-void arm() {
-    install();
-    armed.store(true, std::memory_order_relaxed);
-}
+void arm() { armed.store(true, std::memory_order_relaxed); }
 
 void install_exit_handler() {
 #ifdef __GLIBC__
@@ -90,11 +83,11 @@ void install_exit_handler() {
 #endif
 }
 
-void lock_over_fork(ForkLock hold) {
+bool lock_over_fork(ForkLock hold) {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a fork locks the list first, then those in it
-    install();
-    const std::lock_guard locked(fork_locks().mutex);
-    fork_locks().rows.push_back(hold);
+    const std::lock_guard locked(all.get().mutex);
+    all.get().rows.push_back(hold);
+    return true;
 }
 
 }  // namespace entrepot::fork_guard

@@ -1,6 +1,7 @@
 // ForkSafeMutex: the list of all, and the fork handlers.
 #include <device/fork_safe_mutex.hpp>
 
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/fork_guard.hpp>
 
 #include <algorithm>
@@ -15,16 +16,10 @@ struct Mutexes {
     std::vector<std::mutex *> all;
 };
 
-void lock_all() noexcept;
-void unlock_all() noexcept;
-
 // Never destroyed: threads may release memory until the process exits.
 Mutexes &mutexes() {
-    static Mutexes *const made = [] {
-        fork_guard::lock_over_fork({lock_all, unlock_all});
-        return new Mutexes;
-    }();
-    return *made;
+    static constinit FirstUse<Mutexes> made;
+    return made.get();
 }
 
 void lock_all() noexcept {
@@ -38,6 +33,8 @@ void unlock_all() noexcept {
         (*mutex)->unlock();
     mutexes().mutex.unlock();
 }
+
+[[maybe_unused]] const bool mutexes_are_locked = fork_guard::lock_over_fork({lock_all, unlock_all});
 
 }  // namespace
 

@@ -8,11 +8,8 @@
 //
 // Lifetime
 //   Those of static objects are never destroyed, because threads may release memory until the
-//   process exits.
-//
-//   A fork must not come while another thread makes a static local one. Its guard would stay locked
-//   in the child, and the child's first use would hang. None is made when the library is loaded:
-//   the host's handlers have to be registered before those of fork_guard (backends/host).
+//   process exits. Such objects are made with FirstUse (core/publish.hpp), so that a child can make
+//   them where a thread of its parent was making them.
 #pragma once
 #include <entrepot/core/checked_mutex.hpp>
 

@@ -1,5 +1,6 @@
 #include "device/live_queues.hpp"
 
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/fork_guard.hpp>
 
 #include <mutex>
@@ -36,14 +37,14 @@ void release_locks() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
     live_queue_table().mutex.unlock();
 }
 
+[[maybe_unused]] const bool queues_are_locked =
+    fork_guard::lock_over_fork({take_locks, release_locks});
+
 }  // namespace
 
 LiveQueues &live_queue_table() {
-    static LiveQueues *table = [] {
-        fork_guard::lock_over_fork({take_locks, release_locks});
-        return new LiveQueues;
-    }();
-    return *table;
+    static constinit FirstUse<LiveQueues> table;
+    return table.get();
 }
 
 std::vector<Queue> live_queues(const Context &context) {

@@ -6,7 +6,7 @@
 #include "device/live_queues.hpp"
 #include <entrepot/core/free_list.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/stream.hpp>
 
 #include <algorithm>
@@ -116,14 +116,14 @@ Queue Queue::for_context(const Context &context, const Device &device) {
     const Queue &usual = device.default_queue();
     if (usual.context() == context) [[likely]]
         return usual;
-    static NoDestructor<ContextQueues> others;
-    return others->find(context, device);
+    static constinit FirstUse<ContextQueues> others;
+    return others.get().find(context, device);
 }
 
 Queue Queue::internal_for_context(const Context &context, const Device &device) {
     fork_guard::require_usable(device.backend());
-    static NoDestructor<ContextQueues> kept;
-    return kept->find(context, device);
+    static constinit FirstUse<ContextQueues> kept;
+    return kept.get().find(context, device);
 }
 
 Queue Queue::from_native(const Backend &backend, void *native, const Context &context) {

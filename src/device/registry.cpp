@@ -1,5 +1,6 @@
 #include <entrepot/device/registry.hpp>
 
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/queue.hpp>
 
 #include "device/loader.hpp"
@@ -48,7 +49,10 @@ struct Registry {
     }
 };
 
-Registry &all();
+Registry &all() {
+    static constinit FirstUse<Registry> registry;
+    return registry.get();
+}
 
 void take_locks() noexcept {
     all().host->loading.lock();
@@ -60,13 +64,8 @@ void release_locks() noexcept {
     all().host->loading.unlock();
 }
 
-Registry &all() {
-    static auto *registry = [] {
-        fork_guard::lock_over_fork({take_locks, release_locks});
-        return new Registry;
-    }();
-    return *registry;
-}
+[[maybe_unused]] const bool rows_are_locked =
+    fork_guard::lock_over_fork({take_locks, release_locks});
 
 // True if loading the row loads a vendor's runtime, for which a fork cannot wait.
 bool brings_runtime(const Row &row) { return &row != all().host; }

@@ -1,6 +1,6 @@
 #include <entrepot/device/stream.hpp>
 
-#include "device/publish.hpp"
+#include <entrepot/core/publish.hpp>
 
 #include <utility>
 

@@ -3,7 +3,7 @@
 
 #include "device/fork_safe_mutex.hpp"
 #include <entrepot/core/assert.hpp>
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/stream.hpp>
 
 #include <array>
@@ -29,8 +29,8 @@ struct Part {
 };
 // Guards writes to what follows.
 ForkSafeMutex &registration_mutex() {
-    static NoDestructor<ForkSafeMutex> made;
-    return *made;
+    static constinit FirstUse<ForkSafeMutex> made;
+    return made.get();
 }
 std::array<const StreamLibrary *, max_stream_libraries> libraries{&legacy};
 Part consumers{0, max_consumer_libraries, 1},

@@ -1,10 +1,11 @@
 // The default resource, the devices' own, and the scopes of threads.
-#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/memory/current.hpp>
 
 #include <device/fork_safe_mutex.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/pool.hpp>
+#include <memory/immortal_resource.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -19,8 +20,8 @@ struct OfDevices {
 };
 
 OfDevices &of_devices() {
-    static NoDestructor<OfDevices> made;
-    return *made;
+    static constinit FirstUse<OfDevices> made;
+    return made.get();
 }
 
 constinit thread_local Resource *innermost = nullptr;
@@ -29,12 +30,8 @@ thread_local std::vector<ResourceRef> scopes;
 }  // namespace
 
 Resource *default_resource() {
-    static Resource *const made = [] {
-        Resource *const pool = new PoolResource(direct_resource());
-        pool->make_immortal();
-        return pool;
-    }();
-    return made;
+    static constinit std::atomic<Resource *> made{nullptr};
+    return immortal_resource(made, [] { return make_resource<PoolResource>(direct_resource()); });
 }
 
 void set_resource(const Device &device, Resource *resource) {

@@ -2,9 +2,10 @@
 #include <entrepot/memory/direct.hpp>
 
 #include <entrepot/core/interpreter_lock.hpp>
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/driver_blocks.hpp>
+#include <memory/immortal_resource.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -33,8 +34,8 @@ bool free_by_driver(const Place &place, void *data) noexcept {
 }
 
 DriverBlocks &waiting() {
-    static NoDestructor<DriverBlocks> made(free_by_driver);
-    return *made;
+    static constinit FirstUse<DriverBlocks> made;
+    return made.get(free_by_driver);
 }
 
 // The devices whose driver frees in the order of a queue, and keeps what has been freed.
@@ -54,8 +55,8 @@ struct Keepers {
 };
 
 Keepers &keepers() {
-    static NoDestructor<Keepers> made;
-    return *made;
+    static constinit FirstUse<Keepers> made;
+    return made.get();
 }
 
 // A failure here is an error of earlier work, which a wait for that work reports.
@@ -125,12 +126,8 @@ std::size_t DirectResource::trim() {
 void DirectResource::wait_for_all() noexcept { waiting().wait_for_all(); }
 
 DirectResource *direct_resource() {
-    static DirectResource *const made = [] {
-        auto *const resource = new DirectResource;
-        resource->make_immortal();
-        return resource;
-    }();
-    return made;
+    static constinit std::atomic<DirectResource *> made{nullptr};
+    return immortal_resource(made, [] { return make_resource<DirectResource>(); });
 }
 
 }  // namespace entrepot

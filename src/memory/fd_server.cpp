@@ -5,6 +5,7 @@
 #include <core/uninterrupted.hpp>
 #include <entrepot/core/error.hpp>
 #include <entrepot/core/interrupt.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/fork_guard.hpp>
 
 #include <fcntl.h>
@@ -69,20 +70,19 @@ struct Owner {
 
 // Never destroyed: its thread runs until the very end.
 Owner &owner() {
-    static Owner *const made = [] {
-        auto *const only = new Owner;
-        // A child has the memory, but not the thread: it begins anew, and leaves the parent's
-        // offers to the parent.
-        fork_guard::lock_over_fork({[]() noexcept { owner().mutex.lock(); },
-                                    []() noexcept {
-                                        if (owner().process != getpid())
-                                            owner().forget();
-                                        owner().mutex.unlock();
-                                    }});
-        return only;
-    }();
-    return *made;
+    static constinit FirstUse<Owner> made;
+    return made.get();
 }
+
+// A child has the memory, but not the thread: it begins anew, and leaves the parent's offers to the
+// parent.
+[[maybe_unused]] const bool offers_are_locked =
+    fork_guard::lock_over_fork({[]() noexcept { owner().mutex.lock(); },
+                                []() noexcept {
+                                    if (owner().process != getpid())
+                                        owner().forget();
+                                    owner().mutex.unlock();
+                                }});
 
 [[noreturn]] void refuse(const char *what) {
     throw Error(ErrorKind::exchange, "shared memory: ", what, ": ", std::strerror(errno));

@@ -1,6 +1,6 @@
 // Foreign allocator: the table of its blocks by address, and blocks returned on another thread
 // than their stream's.
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/memory/foreign_allocator.hpp>
 
 #include <core/thread_number.hpp>
@@ -190,8 +190,8 @@ std::shared_ptr<ThreadStream> own_stream(const Queue &queue) {
 class ForeignBlocks {
 public:
     static ForeignBlocks &only() {
-        static NoDestructor<ForeignBlocks> made;
-        return *made;
+        static constinit FirstUse<ForeignBlocks> made;
+        return made.get();
     }
 
     void enter(void *pointer, ForeignBlock block) {

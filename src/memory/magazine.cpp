@@ -1,5 +1,5 @@
 // Magazines: made at a thread's first allocation, absorbed by the pool when the thread ends.
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <memory/pool_state.hpp>
 
 namespace entrepot {
@@ -49,8 +49,8 @@ void forget_ended_pools() {
 }  // namespace
 
 ForkSafeMutex &magazine_mutex() {
-    static NoDestructor<ForkSafeMutex> made;
-    return *made;
+    static constinit FirstUse<ForkSafeMutex> made;
+    return made.get();
 }
 
 Magazine *PoolResource::State::magazine_of(const Place &place) {

@@ -4,7 +4,7 @@
 #include <core/thread_number.hpp>
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/memory/operation.hpp>
 
@@ -83,9 +83,10 @@ Memory::Ordering &Memory::Ordering::make(Record &record) {
 
 ForkSafeMutex &Memory::Ordering::next_mutex() {
     constexpr std::uint64_t in_a_row = 4;
-    static NoDestructor<std::array<ForkSafeMutex, 16>> mutexes;
+    static constinit FirstUse<std::array<ForkSafeMutex, 16>> made_mutexes;
+    std::array<ForkSafeMutex, 16> &mutexes = made_mutexes.get();
     thread_local std::uint64_t made = number_of_this_thread() * in_a_row;
-    return (*mutexes)[made++ / in_a_row % mutexes->size()];
+    return mutexes[made++ / in_a_row % mutexes.size()];
 }
 
 inline void Memory::Ordering::begin(Record &record, Lock &lock) {

@@ -1,7 +1,7 @@
 // Owners that wait, in one list for the process.
 #include <memory/owners.hpp>
 
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/memory/release.hpp>
 #include <memory/deferred.hpp>
 
@@ -21,8 +21,8 @@ struct Waiting {
 };
 
 Waiting &waiting() {
-    static NoDestructor<Waiting> made;
-    return *made;
+    static constinit FirstUse<Waiting> made;
+    return made.get();
 }
 
 void release(const std::vector<Kept> &owners) noexcept {

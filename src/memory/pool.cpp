@@ -2,7 +2,7 @@
 // from the upstream.
 #include <memory/pool_state.hpp>
 
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/text.hpp>
 
@@ -98,8 +98,8 @@ struct Registered {
 };
 
 Registered &registered() {
-    static NoDestructor<Registered> made;
-    return *made;
+    static constinit FirstUse<Registered> made;
+    return made.get();
 }
 
 std::atomic<std::uint64_t> pools_made{0};

@@ -3,10 +3,11 @@
 
 #include <device/capture_release.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/driver_blocks.hpp>
 #include <memory/fd_server.hpp>
+#include <memory/immortal_resource.hpp>
 
 namespace entrepot {
 namespace {
@@ -20,8 +21,8 @@ bool close_shared(const Place &place, void *data) noexcept {
 }
 
 DriverBlocks &waiting() {
-    static NoDestructor<DriverBlocks> made(close_shared);
-    return *made;
+    static constinit FirstUse<DriverBlocks> made;
+    return made.get(close_shared);
 }
 
 }  // namespace
@@ -62,12 +63,8 @@ std::size_t ShareableResource::trim() {
 void ShareableResource::wait_for_all() noexcept { waiting().wait_for_all(); }
 
 ShareableResource *shareable_resource() {
-    static ShareableResource *const made = [] {
-        auto *const resource = new ShareableResource;
-        resource->make_immortal();
-        return resource;
-    }();
-    return made;
+    static constinit std::atomic<ShareableResource *> made{nullptr};
+    return immortal_resource(made, [] { return make_resource<ShareableResource>(); });
 }
 
 }  // namespace entrepot

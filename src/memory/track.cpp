@@ -2,7 +2,7 @@
 #include <entrepot/memory/track.hpp>
 
 #include <device/fork_safe_mutex.hpp>
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/core/text.hpp>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ struct Registered {
 };
 
 Registered &registered() {
-    static NoDestructor<Registered> made;
-    return *made;
+    static constinit FirstUse<Registered> made;
+    return made.get();
 }
 
 }  // namespace

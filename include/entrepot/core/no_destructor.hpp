@@ -6,7 +6,8 @@
 
 namespace entrepot {
 
-// Construct it as a static local variable:
+// Construct it as a static local variable. An object that the child of a fork may use is made with
+// FirstUse instead (publish.hpp).
 //
 //     static NoDestructor<Table> table;
 //     return *table;

@@ -13,7 +13,8 @@
 // Lock order
 //   Before the fork, the handler takes the locks of all ForkLock rows in the order of
 //   lock_over_fork(). It releases them in reverse order, in parent and child. The thread that forks
-//   holds none of them before.
+//   holds none of them before. The handler and the rows are registered when the library is loaded,
+//   after the handlers of the host backend (backends/host/queues.cpp).
 //
 //   The rows are:
 //   - the registry: the host's Row::loading, then the registry's mutex;
@@ -72,14 +73,17 @@ void arm();
 void install_exit_handler();
 
 // A lock that the child needs. It is taken before the fork and released on both sides, so that no
-// other thread of the parent leaves it locked in the child.
-// Requires: `lock` blocks for moments only, and the caller holds no mutex that a fork takes. A
-//           thread that holds a mutex of the row locks none of another row.
+// other thread of the parent leaves it locked in the child. If nothing has used the mutex before,
+// `lock` makes it (core/publish.hpp).
+//
+// Requires: `lock` blocks for moments only. A thread that holds a mutex of the row locks none of
+//           another row.
 struct ForkLock {
     void (*lock)() noexcept;
     void (*unlock)() noexcept;
 };
-void lock_over_fork(ForkLock hold);
+// Called when the library is loaded, to initialize a constant. Returns: true.
+bool lock_over_fork(ForkLock hold);
 
 }  // namespace fork_guard
 }  // namespace entrepot

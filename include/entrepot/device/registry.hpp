@@ -1,7 +1,7 @@
 // The registry: which backends there are, which of them are absent and why, and the selector
 // grammar that names devices.
 #pragma once
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 #include <entrepot/device/context.hpp>
 #include <entrepot/device/device.hpp>
 
@@ -55,8 +55,8 @@ struct HostPlace {
     Context context = device.default_context();
 };
 inline const HostPlace &host_place() {
-    static NoDestructor<HostPlace> made;
-    return *made;
+    static constinit FirstUse<HostPlace> made;
+    return made.get();
 }
 
 // SYCL's default device: what its default selector finds. Throws: DeviceError if no device

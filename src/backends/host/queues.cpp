@@ -19,10 +19,11 @@ Live &live() {
     return *made;
 }
 
-// Registered when the library is loaded, before the core's handlers. Handlers before a fork run
-// last in, first out: the core's locks, which it holds while it calls queues, are taken first.
-[[maybe_unused]] const int watching_queues =
+// Registered before the core's handlers, which have no priority. Handlers before a fork run last
+// in, first out: the core's locks, which it holds while it calls queues, are taken first.
+[[gnu::constructor(1000)]] void watch_queues() {
     pthread_atfork(Queue::take_locks, Queue::release_locks, Queue::release_locks);
+}
 
 std::string reason_of(const std::exception_ptr &error) {
     try {
