@@ -244,17 +244,17 @@ Memory Memory::of_block(Resource *resource, const Place &place, const Block &blo
 
 namespace {
 
-std::vector<Use> take_uses(Memory::Record &record) noexcept {
+std::vector<Use> take_uses(Memory::Record &record, bool with_consumers) noexcept {
     Memory::Ordering *const ordering =
         record.has_uses() ? record.ordering.load(std::memory_order_acquire) : nullptr;
     record.pending_queue.store(0, std::memory_order_relaxed);
-    return ordering ? ordering->take_all() : std::vector<Use>();
+    return ordering ? ordering->take_all(with_consumers) : std::vector<Use>();
 }
 
 [[gnu::noinline]] void release_after_uses(Memory::Record *record) noexcept {
     std::vector<Use> of_consumers =
         may_call(record->context.backend()) ? order_release(record) : std::vector<Use>();
-    std::vector<Use> uses = take_uses(*record);
+    std::vector<Use> uses = take_uses(*record, false);
     std::ranges::move(of_consumers, std::back_inserter(uses));
     Memory::Record::Contents contents = record->take_contents();
     Memory::recycle(record);
@@ -270,7 +270,7 @@ void release_borrowed(Memory::Record *record) noexcept {
 
 void return_block(Memory::Record *record) noexcept {
     ENTREPOT_ASSERT(record->resource && !record->owner.release_function() && !record->owner_queue);
-    std::vector<Use> uses = take_uses(*record);
+    std::vector<Use> uses = take_uses(*record, true);
     const Place place{std::move(record->context), record->device,
                       record->kind.load(std::memory_order_relaxed)};
     Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};

@@ -246,13 +246,19 @@ void Memory::Ordering::mark_waited(const Blockers &blockers, const Queue &queue)
                 entry.waited_by = queue.identity()->number;
 }
 
-std::vector<Use> Memory::Ordering::take_all() {
+std::vector<Use> Memory::Ordering::take_all(bool with_consumers) {
     ENTREPOT_ASSERT(!mutex.held());
     std::vector<Use> uses;
     for (Entry &entry : entries)
         if (!entry.precedes_import && !is_known_done(entry.queue, entry.position))
             keep_latest(uses, {std::move(entry.queue), entry.position});
     entries.clear();
+    // they have dropped their references, so a new position covers all of their work
+    if (with_consumers)
+        for (ConsumerQueue &consumer : consumers) {
+            const Queue::Position position = consumer.queue.take_position();
+            keep_latest(uses, {std::move(consumer.queue), position});
+        }
     consumers.clear();
     return uses;
 }

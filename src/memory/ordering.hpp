@@ -131,8 +131,10 @@ struct Memory::Ordering {
     void mark_waited(const Blockers &blockers, const Queue &queue) ENTREPOT_REQUIRES(mutex);
 
     // Returns: what the release of the memory has to wait for. The log is empty afterwards.
+    //          `with_consumers`: all work in the consumers' queues as well. Without them, a queue
+    //          that only this log refers to would be unknown to the quarantine.
     // Requires: nothing else refers to the memory, so `mutex` is not needed.
-    std::vector<Use> take_all() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;
+    std::vector<Use> take_all(bool with_consumers) ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;
 
 private:
     [[gnu::noinline]] static Ordering &make(Record &record);

@@ -422,6 +422,39 @@ TEST_CASE("memory is freed after all concurrent writes") {
     CHECK(!is_allocated(data));
 }
 
+TEST_CASE("memory is freed after the work of a named consumer") {
+    Memory memory = Memory::allocate(3000000, UsmKind::device, Queue::create(fake::device()), 0,
+                                     direct_resource());
+    const void *const data = memory.data();
+    memory.mark_escaped();
+    Queue theirs = Queue::create(fake::device());
+    fake::hold(theirs);
+    const ep_queue handle = theirs.handle();
+    ++handle->references;  // the consumer's
+    SUBCASE("consumer is in the log as well") {
+        memory.record_consumer(Access::write, theirs, Memory::Consumer::holds_memory);
+    }
+    SUBCASE("consumer has left the log") {}
+    memory.add_consumer_queue(theirs, Memory::Consumer::holds_memory);
+    theirs = {};
+    {
+        const std::unique_lock locked(fake::world().mutex);
+        fake::enqueue(fake::world(), handle, {});
+    }
+    memory = {};
+    release_finished();
+    CHECK(is_allocated(data));
+    {
+        const std::unique_lock locked(fake::world().mutex);
+        handle->held = false;
+        fake::pump(fake::world());
+    }
+    release_finished();
+    release_finished();
+    CHECK_FALSE(is_allocated(data));
+    fake::table().queue_release(handle);
+}
+
 TEST_CASE("older position recorded late does not hide a newer one") {
     const HeldQueue queue;
     const Memory memory = some_memory(queue.queue);
