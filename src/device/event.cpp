@@ -8,15 +8,15 @@ namespace entrepot {
 // If Record::lazy_event still points here, the slot is cleared, and no other thread can reach this
 // event. It may die without a lock: the common case.
 //
-// Otherwise a thread has taken it out of the slot and is recording it (record_lazy_event,
-// replace_lazy_event). Lock Record::mutex to wait for that thread. In the child of a fork the
-// thread may not exist, and nothing is locked.
+// Otherwise a thread has taken it out of the slot to record it (record_lazy_event,
+// replace_lazy_event), and may have failed. Lock Record::mutex to wait for that thread. In the
+// child of a fork the thread may not exist, and nothing is locked.
 [[gnu::hot]] Event::Lazy::~Lazy() {
     if (is_recorded_.load(std::memory_order_acquire) || unregister() ||
         !fork_guard::is_usable(*backend))
         return;
     const Queue::Lock locked(*queue_.record_);
-    ENTREPOT_ASSERT(is_recorded_.load(std::memory_order_relaxed));
+    ENTREPOT_ASSERT(queue_.record_->lazy_event.load(std::memory_order_relaxed) != this);
 }
 
 Event Event::adopt(const Backend &backend, ep_event handle, const Context &context) {

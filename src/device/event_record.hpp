@@ -84,8 +84,9 @@ private:
 // States
 //   Unrecorded: Record::lazy_event points here. A thread may lock Record::mutex and take this out
 //   to record it. A thread that holds an Event may lock the mutex and record this in place
-//   (handle); the slot is cleared afterwards. Recorded: `is_recorded_` is set with release order,
-//   and `recorded_` does not change any more.
+//   (handle); the slot is cleared afterwards. If a thread that has taken it out cannot record it,
+//   it stays unrecorded outside the slot until its handle is needed. It may then cover later work.
+//   Recorded: `is_recorded_` is set with release order, and `recorded_` does not change any more.
 struct Event::Lazy final : Event::Record {
     explicit Lazy(const Queue &queue) noexcept
         : Record(queue.backend()), queue_(queue), position_(queue.position()) {

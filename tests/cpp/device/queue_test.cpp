@@ -116,6 +116,32 @@ TEST_CASE("lazy event is recorded once its native event is needed") {
     fake::release(queue);
 }
 
+TEST_CASE("lazy event outlives its failed recording") {
+    const Queue queue = Queue::create(fake::device());
+    fake::hold(queue);
+    const Queue::Position position = fake::submit(queue);
+    const Event event = queue.lazy_event();
+    fake::refuse_next(EP_DEVICE_ERROR, "no event");
+    SUBCASE("recorded before a submission") {
+        CHECK_REFUSED(ErrorKind::device, "no event", queue.submitting());
+    }
+    SUBCASE("recorded again later") {
+        CHECK_REFUSED(ErrorKind::device, "no event", queue.submitting());
+        CHECK(event.native() != nullptr);
+    }
+    SUBCASE("recorded for another lazy event") {
+        static_cast<void>(queue.take_position());
+        CHECK_REFUSED(ErrorKind::device, "no event", static_cast<void>(queue.lazy_event()));
+    }
+    SUBCASE("recorded for its handle") {
+        CHECK_REFUSED(ErrorKind::device, "no event", static_cast<void>(event.handle()));
+    }
+    CHECK_FALSE(event.is_done());
+    fake::release(queue);
+    CHECK(event.is_done());
+    CHECK(queue.is_done(position));
+}
+
 TEST_CASE("lazy event is recorded before an export, later at once") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
