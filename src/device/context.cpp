@@ -75,25 +75,26 @@ Context Context::adopt(const Backend &backend, ep_context handle) {
         }
     }
     // The driver is asked without the table's mutex.
-    auto record = std::make_unique<Record>();
+    std::unique_ptr<Record> record;
     try {
+        record = std::make_unique<Record>();
         record->backend = &backend;
         record->handle = handle;
         record->is_default = asks_default(backend, handle);
         if (record->is_default)
             record->make_immortal();
         record->devices = devices_of(backend, handle);
+        const MutexLock locked(live().mutex);
+        if (Record *known = live().find(backend, handle)) {  // another thread was faster
+            backend.drop(&ep_backend::context_release, handle);
+            return Context(known);
+        }
+        live().insert(record.get());
+        return Context(record.release());
     } catch (...) {
         backend.drop(&ep_backend::context_release, handle);
         throw;
     }
-    const MutexLock locked(live().mutex);
-    if (Record *known = live().find(backend, handle)) {  // another thread was faster
-        backend.drop(&ep_backend::context_release, handle);
-        return Context(known);
-    }
-    live().insert(record.get());
-    return Context(record.release());
 }
 
 void Context::Record::end(Record *record) noexcept {

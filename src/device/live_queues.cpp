@@ -53,8 +53,12 @@ std::vector<Queue> live_queues(const Context &context) {
     live_queue_table().for_each([&](Queue::Record &record) {
         ENTREPOT_ASSERT(record.context);
         if (record.handle && record.context == context &&
-            !record.may_be_destroyed.load(std::memory_order_relaxed))
-            queues.push_back(Queue(LiveQueues::hold(&record)));
+            !record.may_be_destroyed.load(std::memory_order_relaxed)) {
+            // First, because a reference that is dropped here may be the last one, and would lock
+            // the table again.
+            queues.emplace_back();
+            queues.back() = Queue(LiveQueues::hold(&record));
+        }
     });
     return queues;
 }

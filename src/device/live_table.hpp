@@ -38,13 +38,20 @@ public:
         return nullptr;
     }
 
+    // If it throws, the record is not in the table.
     void insert(Record *record) ENTREPOT_REQUIRES(mutex) {
         mutex.assert_held();
         ENTREPOT_ASSERT(record->backend && (record->count() == 1 || record->is_immortal()));
         ENTREPOT_ASSERT(!alive_.contains(record));
         alive_.insert(record);
-        if (record->handle)  // else it is not looked up
+        if (!record->handle)  // it is not looked up
+            return;
+        try {
             records_.emplace(record->handle, record);
+        } catch (...) {
+            alive_.erase(record);
+            throw;
+        }
     }
 
     // Returns: true if the record was removed, and the caller has to destroy it. It is not

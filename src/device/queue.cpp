@@ -186,8 +186,9 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool m
             return Queue(known);
         }
     }
-    auto record = std::make_unique<Record>();
+    std::unique_ptr<Record> record;
     try {
+        record = std::make_unique<Record>();
         record->backend = &backend;
         record->handle = handle;
         record->number = ++queues_made;
@@ -202,17 +203,17 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool m
         record->device = backend.device(device);
         record->may_be_captured = record->device.has(EP_GRAPH_CAPTURE);
         backend.call(&ep_backend::queue_flags, handle, &record->flags);
+        const MutexLock locked(live_queue_table().mutex);
+        if (Record *known = live_queue_table().find(backend, handle)) {  // another was faster
+            backend.drop(&ep_backend::queue_release, handle);
+            return Queue(known);
+        }
+        live_queue_table().insert(record.get());
+        return Queue(record.release());
     } catch (...) {
         backend.drop(&ep_backend::queue_release, handle);
         throw;
     }
-    const MutexLock locked(live_queue_table().mutex);
-    if (Record *known = live_queue_table().find(backend, handle)) {  // another thread was faster
-        backend.drop(&ep_backend::queue_release, handle);
-        return Queue(known);
-    }
-    live_queue_table().insert(record.get());
-    return Queue(record.release());
 }
 
 void Queue::Record::end(Record *record) noexcept {

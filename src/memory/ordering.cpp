@@ -22,7 +22,7 @@ constexpr std::size_t few_entries = 4;
 constexpr std::size_t most_consumers = 16;
 
 // Removes the entries for which `goes` is true, and keeps the order of the others. If
-// LeftQueues::keep throws, no entry is lost.
+// LeftQueues::keep throws, none is removed.
 template <class Goes>
 void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes,
               Memory::LeftQueues &left) {
@@ -30,10 +30,9 @@ void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes,
     for (auto entry = entries.begin(); entry != entries.end(); ++entry)
         if (!goes(*entry) && stay++ != entry)
             std::swap(stay[-1], *entry);
-    for (auto go = entries.end() - stay; go > 0; --go) {
-        left.keep(entries.back().queue);
-        entries.pop_back();
-    }
+    for (auto go = stay; go != entries.end(); ++go)
+        left.keep(go->queue);
+    entries.erase(stay, entries.end());
 }
 
 bool is_done(const Memory::Ordering::Entry &entry) noexcept {
@@ -110,6 +109,8 @@ void Memory::Ordering::take_over_prior(Record &record, Lock &lock) {
             return;  // another thread was faster
         record.prior_queue.reserve_position(record.prior_position);
     }
+    ENTREPOT_ASSERT(entries.empty());
+    entries.reserve(1);  // if it throws, Record::prior_queue is unchanged
     entries.push_back({std::move(record.prior_queue), record.prior_position, Access::write, 0,
                        precedes_import, capture});
     ENTREPOT_ASSERT(!record.prior_queue);
@@ -178,13 +179,13 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
                 .capture = capture,
                 .consumer = consumer};
     take_out(entries, is_superseded_by, left);
-    if (entries.size() > few_entries)
+    entries.push_back(std::move(noted));  // before what may throw: it stands for those taken out
+    if (entries.size() > few_entries + 1)
         drop_done(left);
-    if (entries.size() > most_consumers)
+    if (entries.size() > most_consumers + 1)
         take_out(
             entries, [](const Entry &entry) { return is_known_done(entry.queue, entry.position); },
             left);
-    entries.push_back(std::move(noted));
 }
 
 void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {

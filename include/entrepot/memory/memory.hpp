@@ -442,13 +442,12 @@ private:
 class Memory::LeftQueues {
 public:
     ~LeftQueues() { ENTREPOT_ASSERT(!HeldMutexes::has_leaf()); }
-    // Moves the queue here. If that throws, the queue is unchanged.
-    void keep(Queue &queue) {
+    // Adds a reference to the queue, which the caller then takes out of the log.
+    void keep(const Queue &queue) {
         if (!first_)
-            first_ = std::move(queue);
+            first_ = queue;
         else if (queue != first_)
             others_.push_back(queue);
-        queue = {};
     }
 
 private:

@@ -1,0 +1,154 @@
+// The access log and the tables of queues if memory for them is missing.
+#include <entrepot/memory/memory.hpp>
+#include <memory/ordering.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <future>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "memory/device_memory.hpp"
+
+namespace {
+
+// Allocations of this thread that succeed before one fails; negative: all succeed.
+thread_local int allocations_left = -1;
+// Called before that one fails.
+thread_local std::function<void()> before_failure;
+
+bool is_to_fail() {
+    if (allocations_left < 0 || allocations_left-- != 0)
+        return false;
+    if (const auto call = std::exchange(before_failure, {}))
+        call();
+    return true;
+}
+
+}  // namespace
+
+void *operator new(std::size_t bytes) {
+    void *const block = is_to_fail() ? nullptr : std::malloc(bytes);
+    if (!block)
+        throw std::bad_alloc();
+    return block;
+}
+void operator delete(void *block) noexcept { std::free(block); }
+void operator delete(void *block, std::size_t) noexcept { std::free(block); }
+
+using namespace entrepot;
+
+namespace {
+
+// Returns: true if the call throws bad_alloc because its allocation number `count` fails.
+template <class Call> bool lacks_memory(int count, Call &&call) {
+    allocations_left = count;
+    bool has_thrown = false;
+    try {
+        call();
+    } catch (const std::bad_alloc &) {
+        has_thrown = true;
+    }
+    allocations_left = -1;
+    return has_thrown;
+}
+
+// Makes the next entry of the log allocate.
+void shrink_log(const Memory &memory) {
+    Memory::Ordering &ordering = Memory::Ordering::of(*memory.record());
+    const MutexLock lock(ordering.mutex);
+    ordering.entries.shrink_to_fit();
+}
+
+bool is_idle_now(const Queue &queue) { return queue.is_done(queue.position()); }
+
+}  // namespace
+
+TEST_CASE("earlier use of memory stays known without memory") {
+    const HeldQueue producer;
+    const Queue ours = Queue::create(fake::device());
+    const Device device = fake::device();
+    int here = 0;
+    const Memory memory =
+        Memory::borrow(&here, sizeof here, UsmKind::device, device, device.default_context(), {});
+    producer.submit();
+    memory.record_producer(producer.queue);
+    shrink_log(memory);
+    CHECK(lacks_memory(0, [&] { memory.wait_for_conflicts(Access::read, ours); }));
+    memory.wait_for_conflicts(Access::read, ours);
+    CHECK_FALSE(is_idle_now(ours));
+    producer.finish();
+    CHECK(is_idle_now(ours));
+}
+
+TEST_CASE("accesses that a failed one replaces stay in the log") {
+    const HeldQueue one, two;
+    const Queue writer = Queue::create(fake::device()), later = Queue::create(fake::device());
+    const Memory memory = Memory::allocate(64, UsmKind::device, writer);
+    for (const HeldQueue *reader : {&one, &two})
+        memory.record_access(Access::read, reader->queue, reader->submit().position);
+    memory.wait_for_conflicts(Access::write, writer);
+    const Queue::Position written = fake::submit(writer);
+    CHECK(lacks_memory(0, [&] { memory.record_access(Access::write, writer, written); }));
+    memory.wait_for_conflicts(Access::write, later);
+    SUBCASE("first reader is pending") { two.finish(); }
+    SUBCASE("second reader is pending") { one.finish(); }
+    CHECK_FALSE(is_idle_now(later));
+    one.finish();
+    two.finish();
+    CHECK(is_idle_now(later));
+}
+
+TEST_CASE("access stays in the log if a later one fails") {
+    const HeldQueue reader, others[6];
+    const Queue later = Queue::create(fake::device());
+    const Memory memory = Memory::allocate(64, UsmKind::device, later);
+    memory.record_access(Access::read, reader.queue, reader.submit().position);
+    for (const HeldQueue &other : others)
+        memory.record_access(Access::read, other.queue, other.submit().position);
+    for (const HeldQueue &other : others) {
+        other.finish();
+        other.queue.wait();
+    }
+    const Queue::Position read = reader.submit().position;
+    CHECK(lacks_memory(0, [&] { memory.record_access(Access::read, reader.queue, read); }));
+    memory.wait_for_conflicts(Access::write, later);
+    CHECK_FALSE(is_idle_now(later));
+    reader.finish();
+    CHECK(is_idle_now(later));
+}
+
+TEST_CASE("list of live queues fails while a queue ends") {
+    std::optional<Queue> ending = Queue::create(fake::device());
+    const Context context = ending->context();
+    std::future<void> dropped;
+    before_failure = [&] {
+        dropped = std::async(std::launch::async, [&] { ending.reset(); });
+        dropped.wait_for(std::chrono::milliseconds(100));
+    };
+    const int alive = fake::world().alive.queues;
+    CHECK(lacks_memory(0, [&] { live_queues(context); }));
+    dropped.wait();
+    CHECK(fake::world().alive.queues == alive - 1);
+}
+
+TEST_CASE("queue that lacks memory for its record is released") {
+    Queue made = Queue::create(fake::device());
+    const Context context = made.context();
+    const ep_queue handle = made.handle();
+    ++handle->references;  // the owner's
+    made = {};
+    const auto wrap = [&] { static_cast<void>(Queue::from_native(fake::backend(), handle)); };
+    int failures = 0;
+    while (lacks_memory(failures, wrap)) {
+        ++failures;
+        CHECK(handle->references == 1);
+        for (const Queue &queue : live_queues(context))
+            CHECK(queue.handle() != handle);
+    }
+    CHECK(failures >= 3);  // the record, and a row in both tables
+    fake::table().queue_release(handle);
+}
