@@ -49,7 +49,8 @@ void synchronize_consumer(const Array &array, const Queue &consumer,
                           Memory::Consumer holder = Memory::Consumer::holds_object,
                           LibrarySet libraries = 0);
 // Calls synchronize_consumer() for a consumer that holds the memory, or record_unordered_export()
-// if nothing is pending (Fast paths).
+// if nothing is pending (Fast paths). Later work need not wait for the stream, unless it is a
+// default one: the owner of any other may destroy it after the call.
 void synchronize_consumer_stream(const Array &array, std::uintptr_t stream);
 // Records an export that needs no ordering, or whose consumer asked for none (stream -1).
 void record_unordered_export(const Array &array, Memory::Consumer holder);

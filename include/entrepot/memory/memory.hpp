@@ -15,10 +15,14 @@
 //   - Logged: Ordering::entries has the pending accesses.
 //   Record::pending_queue summarizes the state and is read without a lock.
 //   After an export, the consumer may submit work on the memory at any time while it holds its
-//   reference or object, without telling Entrepot. The work goes to the queue that it named, or to
-//   its library's current stream. Later operations wait for that work (Consumer, peers). Work in
-//   other streams has to be ordered with that one by the consumer itself. At most 16 consumers'
-//   queues are tracked for each memory. Older ones are ordered only with their export.
+//   reference or object, without telling Entrepot. Later operations wait for its work in these
+//   streams (Consumer, peers):
+//   - the queue that it named, or a default stream that it named by a number;
+//   - the current streams of the libraries in consumer_libraries().
+//   A stream of CUDA or HIP that is named by its handle alone may be destroyed after the export. It
+//   waits for the pending work, and later operations do not wait for it. A consumer that works in
+//   such a stream, or in another one, orders it with the streams above itself. At most 16
+//   consumers' queues are tracked for each memory. Older ones are ordered only with their export.
 //
 // Lock order
 //   Ordering::mutex guards the log of a Memory. All logs share 16 such mutexes. They are leaves
@@ -168,7 +172,8 @@ public:
     //                record_access(). Accesses that two threads submit at the same time are not
     //                ordered with each other. Later ones are ordered after both.
     // Blocks: on the host for work of another backend. If the queue is capturing, also for work
-    //         outside of the capture.
+    //         of other queues outside of the capture. Its own earlier work runs before the graph
+    //         only if the program launches the graph in it, or orders the launch after it.
     void wait_for_conflicts(Access access, const Queue &queue,
                             const PeerStreams *waited_for = nullptr) const;
     // One access of an operation.
