@@ -20,7 +20,7 @@ Table &live() {
 void take_lock() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS { live().mutex.lock(); }
 void release_lock() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS { live().mutex.unlock(); }
 [[maybe_unused]] const bool contexts_are_locked =
-    fork_guard::lock_over_fork({take_lock, release_lock});
+    fork_guard::lock_over_fork(fork_guard::ForkRow::contexts, {take_lock, release_lock});
 
 bool asks_default(const Backend &backend, ep_context handle) {
     std::int32_t is_default = 0;
@@ -67,34 +67,35 @@ Context Context::from_native(const Backend &backend, void *native) {
 }
 
 Context Context::adopt(const Backend &backend, ep_context handle) {
-    {
+    const auto find_known = [&]() -> Record * {
         const MutexLock locked(live().mutex);
-        if (Record *known = live().find(backend, handle)) {
-            backend.drop(&ep_backend::context_release, handle);  // the record has its own reference
-            return Context(known);
-        }
-    }
-    // The driver is asked without the table's mutex.
-    std::unique_ptr<Record> record;
-    try {
-        record = std::make_unique<Record>();
-        record->backend = &backend;
-        record->handle = handle;
-        record->is_default = asks_default(backend, handle);
-        if (record->is_default)
-            record->make_immortal();
-        record->devices = devices_of(backend, handle);
-        const MutexLock locked(live().mutex);
-        if (Record *known = live().find(backend, handle)) {  // another thread was faster
+        return live().find(backend, handle);
+    };
+    // The driver is called without the table's mutex.
+    Record *known = find_known();
+    if (!known) {
+        std::unique_ptr<Record> record;
+        try {
+            record = std::make_unique<Record>();
+            record->backend = &backend;
+            record->handle = handle;
+            record->is_default = asks_default(backend, handle);
+            if (record->is_default)
+                record->make_immortal();
+            record->devices = devices_of(backend, handle);
+            const MutexLock locked(live().mutex);
+            known = live().find(backend, handle);  // another thread may be faster
+            if (!known) {
+                live().insert(record.get());
+                return Context(record.release());
+            }
+        } catch (...) {
             backend.drop(&ep_backend::context_release, handle);
-            return Context(known);
+            throw;
         }
-        live().insert(record.get());
-        return Context(record.release());
-    } catch (...) {
-        backend.drop(&ep_backend::context_release, handle);
-        throw;
     }
+    backend.drop(&ep_backend::context_release, handle);  // the record has its own reference
+    return Context(known);
 }
 
 void Context::Record::end(Record *record) noexcept {

@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <vector>
 
 namespace entrepot::fork_guard {
 namespace {
@@ -17,7 +17,8 @@ std::atomic<bool> armed{false};
 // Never destroyed, because a fork may come at any time.
 struct ForkLocks {
     std::mutex mutex;
-    std::vector<ForkLock> rows;  // guarded by mutex
+    // by ForkRow; guarded by mutex. A program may be linked without some.
+    std::array<ForkLock, static_cast<std::size_t>(ForkRow::mutexes) + 1> rows{};
 };
 constinit FirstUse<ForkLocks> all;
 
@@ -27,14 +28,16 @@ void before_fork() {
     ForkLocks &locks = all.get();
     locks.mutex.lock();
     for (const ForkLock &hold : locks.rows)
-        hold.lock();
+        if (hold.lock)
+            hold.lock();
 }
 
 // Runs on the thread that forked, in the parent and in the child.
 void after_fork() {
     ForkLocks &locks = all.get();
     for (auto hold = locks.rows.rbegin(); hold != locks.rows.rend(); ++hold)
-        hold->unlock();
+        if (hold->unlock)
+            hold->unlock();
     locks.mutex.unlock();
 }
 
@@ -83,10 +86,12 @@ void install_exit_handler() {
 #endif
 }
 
-bool lock_over_fork(ForkLock hold) {
+bool lock_over_fork(ForkRow row, ForkLock hold) {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a fork locks the list first, then those in it
     const std::lock_guard locked(all.get().mutex);
-    all.get().rows.push_back(hold);
+    ForkLock &place = all.get().rows[static_cast<std::size_t>(row)];
+    ENTREPOT_ASSERT(!place.lock);
+    place = hold;
     return true;
 }
 

@@ -34,7 +34,8 @@ void unlock_all() noexcept {
     mutexes().mutex.unlock();
 }
 
-[[maybe_unused]] const bool mutexes_are_locked = fork_guard::lock_over_fork({lock_all, unlock_all});
+[[maybe_unused]] const bool mutexes_are_locked =
+    fork_guard::lock_over_fork(fork_guard::ForkRow::mutexes, {lock_all, unlock_all});
 
 }  // namespace
 

@@ -38,7 +38,7 @@ void release_locks() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 [[maybe_unused]] const bool queues_are_locked =
-    fork_guard::lock_over_fork({take_locks, release_locks});
+    fork_guard::lock_over_fork(fork_guard::ForkRow::queues, {take_locks, release_locks});
 
 }  // namespace
 

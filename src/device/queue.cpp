@@ -177,43 +177,45 @@ void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
 
 Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool may_be_destroyed) {
     ENTREPOT_ASSERT(foreign || !may_be_destroyed);
-    {
+    const auto find_known = [&]() -> Record * {
         const MutexLock locked(live_queue_table().mutex);
-        if (Record *known = live_queue_table().find(backend, handle)) {
-            backend.drop(&ep_backend::queue_release, handle);  // the record has its own reference
-            if (foreign)
-                known->foreign.store(true, std::memory_order_relaxed);
-            return Queue(known);
-        }
-    }
-    std::unique_ptr<Record> record;
-    try {
-        record = std::make_unique<Record>();
-        record->backend = &backend;
-        record->handle = handle;
-        record->number = ++queues_made;
-        record->foreign.store(foreign, std::memory_order_relaxed);
-        record->is_wrapped = foreign;
-        record->may_be_destroyed.store(may_be_destroyed, std::memory_order_relaxed);
-        ep_context context;
-        backend.call(&ep_backend::queue_context, handle, &context);
-        record->context = Context::adopt(backend, context);
-        ep_device device;
-        backend.call(&ep_backend::queue_device, handle, &device);
-        record->device = backend.device(device);
-        record->may_be_captured = record->device.has(EP_GRAPH_CAPTURE);
-        backend.call(&ep_backend::queue_flags, handle, &record->flags);
-        const MutexLock locked(live_queue_table().mutex);
-        if (Record *known = live_queue_table().find(backend, handle)) {  // another was faster
+        return live_queue_table().find(backend, handle);
+    };
+    // The driver is called without the table's mutex.
+    Record *known = find_known();
+    if (!known) {
+        std::unique_ptr<Record> record;
+        try {
+            record = std::make_unique<Record>();
+            record->backend = &backend;
+            record->handle = handle;
+            record->number = ++queues_made;
+            record->foreign.store(foreign, std::memory_order_relaxed);
+            record->is_wrapped = foreign;
+            record->may_be_destroyed.store(may_be_destroyed, std::memory_order_relaxed);
+            ep_context context;
+            backend.call(&ep_backend::queue_context, handle, &context);
+            record->context = Context::adopt(backend, context);
+            ep_device device;
+            backend.call(&ep_backend::queue_device, handle, &device);
+            record->device = backend.device(device);
+            record->may_be_captured = record->device.has(EP_GRAPH_CAPTURE);
+            backend.call(&ep_backend::queue_flags, handle, &record->flags);
+            const MutexLock locked(live_queue_table().mutex);
+            known = live_queue_table().find(backend, handle);  // another thread may be faster
+            if (!known) {
+                live_queue_table().insert(record.get());
+                return Queue(record.release());
+            }
+        } catch (...) {
             backend.drop(&ep_backend::queue_release, handle);
-            return Queue(known);
+            throw;
         }
-        live_queue_table().insert(record.get());
-        return Queue(record.release());
-    } catch (...) {
-        backend.drop(&ep_backend::queue_release, handle);
-        throw;
     }
+    backend.drop(&ep_backend::queue_release, handle);  // the record has its own reference
+    if (foreign)
+        known->foreign.store(true, std::memory_order_relaxed);
+    return Queue(known);
 }
 
 void Queue::Record::end(Record *record) noexcept {

@@ -65,7 +65,7 @@ void release_locks() noexcept {
 }
 
 [[maybe_unused]] const bool rows_are_locked =
-    fork_guard::lock_over_fork({take_locks, release_locks});
+    fork_guard::lock_over_fork(fork_guard::ForkRow::registry, {take_locks, release_locks});
 
 // True if loading the row loads a vendor's runtime, for which a fork cannot wait.
 bool brings_runtime(const Row &row) { return &row != all().host; }

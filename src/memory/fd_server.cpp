@@ -76,13 +76,13 @@ Owner &owner() {
 
 // A child has the memory, but not the thread: it begins anew, and leaves the parent's offers to the
 // parent.
-[[maybe_unused]] const bool offers_are_locked =
-    fork_guard::lock_over_fork({[]() noexcept { owner().mutex.lock(); },
-                                []() noexcept {
-                                    if (owner().process != getpid())
-                                        owner().forget();
-                                    owner().mutex.unlock();
-                                }});
+[[maybe_unused]] const bool offers_are_locked = fork_guard::lock_over_fork(
+    fork_guard::ForkRow::file_server, {[]() noexcept { owner().mutex.lock(); },
+                                       []() noexcept {
+                                           if (owner().process != getpid())
+                                               owner().forget();
+                                           owner().mutex.unlock();
+                                       }});
 
 [[noreturn]] void refuse(const char *what) {
     throw Error(ErrorKind::exchange, "shared memory: ", what, ": ", std::strerror(errno));

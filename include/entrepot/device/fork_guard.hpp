@@ -11,10 +11,10 @@
 //   an armed process is marked (in_child) for good. Handles of devices leak in a marked child.
 //
 // Lock order
-//   Before the fork, the handler takes the locks of all ForkLock rows in the order of
-//   lock_over_fork(). It releases them in reverse order, in parent and child. The thread that forks
-//   holds none of them before. The handler and the rows are registered when the library is loaded,
-//   after the handlers of the host backend (backends/host/queues.cpp).
+//   Before the fork, the handler takes the locks of all rows in the order of ForkRow. It releases
+//   them in reverse order, in parent and child. The thread that forks holds none of them before.
+//   The handler and the rows are registered when the library is loaded, after the handlers of the
+//   host backend (backends/host/queues.cpp).
 //
 //   The rows are:
 //   - the registry: the host's Row::loading, then the registry's mutex;
@@ -24,7 +24,9 @@
 //   - all ForkSafeMutexes.
 //
 //   No thread locks a mutex of one row while it holds a mutex of another. Within a row, the handler
-//   locks in the order of the other threads. So the order of the rows cannot deadlock.
+//   locks in the order of the other threads. But a table may be locked during a driver call. The
+//   driver's own lock may be held while it calls functions that lock a ForkSafeMutex. So these are
+//   last.
 //
 //   The mutexes of the queues of devices are in no row. A thread that holds one may lock the table
 //   of contexts. With the mutex of a host's queue it does not, because the host's context is
@@ -82,8 +84,9 @@ struct ForkLock {
     void (*lock)() noexcept;
     void (*unlock)() noexcept;
 };
+enum class ForkRow { registry, contexts, queues, file_server, mutexes };
 // Called when the library is loaded, to initialize a constant. Returns: true.
-bool lock_over_fork(ForkLock hold);
+bool lock_over_fork(ForkRow row, ForkLock hold);
 
 }  // namespace fork_guard
 }  // namespace entrepot
