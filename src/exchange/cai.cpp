@@ -166,7 +166,9 @@ std::optional<std::uintptr_t> stream_for_consumer(const Array &array) {
     const Queue queue = array.queue();
     array.memory().mark_escaped();
     order_export(array.access(), array.memory(), queue);
-    // they work on streams of their own
+    // The consumer may work on the stream that it is given, or on its own current stream.
+    if (!queue.is_default_stream() && !queue.may_be_destroyed())
+        array.memory().add_consumer_queue(queue, holder);
     array.memory().add_consumers(exchange::possible_consumers(array, holder), holder);
     order_libraries_that_ignore_streams(array);
     const std::uintptr_t stream = exchange::stream_of(queue);

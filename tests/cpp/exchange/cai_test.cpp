@@ -181,6 +181,29 @@ TEST_CASE("consumer receives the array's queue only if work is pending") {
     CHECK(cai::stream_for_consumer(array) == std::nullopt);
 }
 
+TEST_CASE("later work waits for a consumer on the stream in the dict") {
+    const fake::Claimed memory(EP_USM_DEVICE);
+    const Array array = memory.array(UsmKind::device);
+    const Queue ours = array.queue(), other = Queue::create(memory.device);
+    fake::hold(ours);
+    array.memory().record_access(Access::write, ours, fake::submit(ours));
+    REQUIRE(cai::stream_for_consumer(array) == exchange::stream_of(ours));
+    fake::release(ours);
+
+    // The library does not see what the consumer submits to the stream in the dict.
+    fake::hold(ours);
+    bool consumed = false, ordered = false;
+    {
+        const std::unique_lock locked(fake::world().mutex);
+        fake::enqueue(fake::world(), ours.handle(), [&] { consumed = true; });
+    }
+    Operation(other).wait_for_conflicts(Access::write, array.memory());
+    fake::submit(other, [&] { ordered = consumed; });
+    CHECK_FALSE(other.is_done(other.position()));
+    fake::release(ours);
+    CHECK(ordered);
+}
+
 TEST_CASE("memory of another backend has no CUDA array interface") {
     const Array host = Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host,
                                     registry::host().default_queue());
