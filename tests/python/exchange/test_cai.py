@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from support import cuda_kernels
+from support import cuda_kernels, cuda_streams
 from support.cuda_streams import LEGACY, PER_THREAD, DefaultStream, Stream
 from support.malformed import Speaker
 from support.places import elements
@@ -271,3 +271,21 @@ class TestExport:
         array.queue.wait()
         assert done.done, "the named stream must wait for the other one"
         assert getattr(array, ATTRIBUTE)["stream"] is None
+
+    def test_later_copy_waits_for_consumer_on_the_named_stream(self) -> None:
+        """The library does not see the consumer's work, which it submits to the array's queue."""
+        array, busy = (ep.zeros((4, 3), "int32", device="cuda:0") for _ in range(2))
+        other = ep.Queue("cuda:0")
+        copied = ep.zeros((4, 3), "int32", device="cuda:0", queue=other)
+        for queue in (array.queue, busy.queue, other):
+            queue.wait()
+        done = cuda_kernels.launch(array)
+        stream = getattr(array, ATTRIBUTE)["stream"]
+        assert not done.done
+        array.queue.wait()  # so that the copy need not wait for the kernel
+
+        done = cuda_kernels.launch(busy, ep.Queue(DefaultStream(stream)))
+        cuda_streams.fill(array.data_ptr, 7, array.size, stream)
+        ep.copy(copied, array, queue=other)
+        assert not done.done, "the copy waited on the host"
+        assert elements(copied) == [[7] * 3] * 4
