@@ -52,7 +52,8 @@ struct Descriptor {
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {});
 
 // Returns: the stream that the consumer must synchronize with, as the dict names it; none if no
-//          work on the array is pending.
+//          work on the array is pending. Later operations on the array wait for the work that the
+//          consumer submits to that stream.
 // Throws: InterfaceError for memory that is neither CUDA's nor HIP's, DeviceError of the driver.
 std::optional<std::uintptr_t> stream_for_consumer(const Array &array);
 
