@@ -164,12 +164,8 @@ std::optional<std::uintptr_t> stream_for_consumer(const Array &array) {
         return std::nullopt;
     }
     const Queue queue = array.queue();
-    array.memory().mark_escaped();
-    order_export(array.access(), array.memory(), queue);
-    // The consumer may work on the stream that it is given, or on its own current stream.
-    if (!queue.is_default_stream() && !queue.may_be_destroyed())
-        array.memory().add_consumer_queue(queue, holder);
-    array.memory().add_consumers(exchange::possible_consumers(array, holder), holder);
+    exchange::synchronize_consumer(array, queue, holder,
+                                   exchange::possible_consumers(array, holder));
     order_libraries_that_ignore_streams(array);
     const std::uintptr_t stream = exchange::stream_of(queue);
     // HIP's default stream is 0, which the protocol forbids.
