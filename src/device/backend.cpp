@@ -47,10 +47,11 @@ struct Backend::DeviceTable {
         const MutexLock locked(mutex);
         if (const Device::Record *earlier = find(record->handle))
             return earlier;
+        const Device::Record *const kept = records.emplace_back(std::move(record)).get();
         Snapshot &next = snapshots.emplace_back(snapshots.back());
-        next.push_back(record.get());
-        current.store(&next, std::memory_order_release);
-        return records.emplace_back(std::move(record)).get();
+        next.push_back(kept);
+        current.store(&next, std::memory_order_release);  // last: nothing throws after it
+        return kept;
     }
 };
 

@@ -40,7 +40,15 @@ struct DriverCall::SlotEnd {
     void arm() noexcept {}
 };
 
+// The fence pairs with the one of end_all(). Either end_all() finds the slot, or the call that
+// follows here sees that the process ends.
 DriverCall::Slot &DriverCall::take_slot() noexcept {
+    Slot &slot = find_or_make_slot();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return slot;
+}
+
+DriverCall::Slot &DriverCall::find_or_make_slot() noexcept {
     static thread_local SlotEnd end;
     end.arm();
     for (Slot *slot = all.load(std::memory_order_acquire); slot; slot = slot->next)
@@ -70,6 +78,7 @@ void DriverCall::end_all() noexcept {
     if (is_ending.exchange(true, std::memory_order_seq_cst))
         return;
     ends_the_process = true;
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // see take_slot()
     const auto others_are_inside = [](auto &&is_inside) {
         for (const Slot *slot = all.load(std::memory_order_acquire); slot; slot = slot->next)
             if (slot != own && is_inside(*slot))

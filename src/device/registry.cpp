@@ -338,6 +338,9 @@ const Backend &add(const ep_backend *api) {
     fill(*row, api, "added by the program");
     row->asked.store(true, std::memory_order_release);
     const std::lock_guard locked(all().mutex);
+    if (!added.empty() && std::ranges::find(all().rows, row->name, &Row::name) != all().rows.end())
+        throw Error(ErrorKind::value, "there is a backend '", api->name,
+                    "' already: another thread has added it");
     all().rows.splice(std::prev(all().rows.end()), added);  // the host stays the last
     return *row->backend;
 }

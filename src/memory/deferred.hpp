@@ -234,6 +234,7 @@ private:
         std::vector<std::pair<Context, std::uint64_t>> fresh;
         {
             const MutexLock lock(mutex_);
+            fresh.reserve(quarantines_.size());  // a batch whose number is lost would never end
             for (QuarantineContext &quarantine : quarantines_)
                 if (quarantine.batch.empty() && !quarantine.open_batch.empty()) {
                     quarantine.batch.swap(quarantine.open_batch);
@@ -312,8 +313,9 @@ private:
             const auto quarantine = find_batch(batch.context, batch.number);
             if (quarantine == quarantines_.end() || !quarantine->is_fenced)
                 continue;  // another thread was faster
-            std::move(quarantine->batch.begin(), quarantine->batch.end(),
-                      std::back_inserter(finished_));
+            // what throws later must not leave items in both
+            finished_.reserve(finished_.size() + quarantine->batch.size());
+            std::ranges::move(quarantine->batch, std::back_inserter(finished_));
             quarantine->batch.clear();
             quarantine->guards.clear();
             quarantine->is_fenced = false;

@@ -129,6 +129,8 @@ namespace {
 template <class Wanted> std::vector<ResourceRef> pools_that(Wanted &&wanted) {
     std::vector<ResourceRef> pools;
     const MutexLock lock(registered().mutex);
+    // No later push_back() throws. It would release a pool whose destructor locks the mutex.
+    pools.reserve(registered().pools.size());
     for (PoolResource *pool : registered().pools)
         if (wanted(*pool) && pool->retain_if_alive())
             pools.push_back(ResourceRef::adopt(pool));

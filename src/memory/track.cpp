@@ -44,6 +44,8 @@ TrackResource::~TrackResource() {
 std::vector<ResourceRef> live_trackers() {
     std::vector<ResourceRef> trackers;
     const MutexLock lock(registered().mutex);
+    // No later push_back() throws. It would release a tracker whose destructor locks the mutex.
+    trackers.reserve(registered().trackers.size());
     for (TrackResource *tracker : registered().trackers)
         if (tracker->retain_if_alive())
             trackers.push_back(ResourceRef::adopt(tracker));

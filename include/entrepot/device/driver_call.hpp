@@ -42,6 +42,7 @@ private:
     struct SlotEnd;
 
     static Slot &take_slot() noexcept;
+    static Slot &find_or_make_slot() noexcept;
     void rest() noexcept;
 
     static inline constinit thread_local Slot *own = nullptr;
