@@ -487,11 +487,13 @@ void Queue::wait_until(Position position) const {
     ENTREPOT_ASSERT(position <= this->position() || is_event_queue());
     fork_guard::require_usable(backend());
     const InterpreterLock::Released released;
-    // The last submission needs no event: the driver waits for everything in the queue. In an
-    // in-order queue, foreign work is before it or follows closely.
+    // The last submission needs no event: the driver waits for everything in the queue. The
+    // position may stand for foreign work (Memory::record_submitted), which queue_wait_submitted
+    // may omit.
     if (!is_event_queue() && (!is_foreign() || is_in_order()) && position == this->position() &&
         capture() == 0) {
-        backend().call(&ep_backend::queue_wait_submitted, handle());
+        backend().call(is_foreign() ? &ep_backend::queue_wait : &ep_backend::queue_wait_submitted,
+                       handle());
         raise_to(record_->completed, position);
         return;
     }

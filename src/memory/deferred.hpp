@@ -128,7 +128,8 @@ private:
         std::vector<Item> batch;
         std::vector<Event> guards;
         std::uint64_t number = 0;  // of the batch
-        bool is_fenced = false;
+        bool is_claimed = false;   // a thread records the guards of the batch
+        bool is_fenced = false;    // the guards are recorded
     };
 
     // For ENTREPOT_ASSERT: position 0 is never pending.
@@ -174,7 +175,7 @@ private:
             if (quarantine == quarantines_.end())
                 quarantine = quarantines_.insert(
                     quarantine,
-                    QuarantineContext{std::move(waiting.quarantine), {}, {}, {}, 0, false});
+                    QuarantineContext{std::move(waiting.quarantine), {}, {}, {}, 0, false, false});
             quarantine->open_batch.push_back(std::move(waiting.item));
         } else {
             finished.push_back(std::move(waiting.item));
@@ -228,17 +229,20 @@ private:
         return moved;
     }
 
-    // Makes a batch of the items that have gathered in quarantines without one, and records its
-    // guards.
+    // Makes a batch of the items that have gathered in quarantines without one. Records the guards
+    // of each batch that has none, and leaves it to the next poll if that fails.
     void fence_quarantines(bool may_block) {
         std::vector<std::pair<Context, std::uint64_t>> fresh;
         {
             const MutexLock lock(mutex_);
             fresh.reserve(quarantines_.size());  // a batch whose number is lost would never end
             for (QuarantineContext &quarantine : quarantines_)
-                if (quarantine.batch.empty() && !quarantine.open_batch.empty()) {
-                    quarantine.batch.swap(quarantine.open_batch);
-                    quarantine.is_fenced = false;
+                if (!quarantine.is_fenced && !quarantine.is_claimed) {
+                    if (quarantine.batch.empty())
+                        quarantine.batch.swap(quarantine.open_batch);
+                    if (quarantine.batch.empty())
+                        continue;
+                    quarantine.is_claimed = true;
                     fresh.emplace_back(quarantine.context, ++quarantine.number);
                 }
         }
@@ -247,15 +251,13 @@ private:
             const bool guarded = record_guards(context, may_block, guards);
             const MutexLock lock(mutex_);
             const auto quarantine = find_batch(context, number);
-            // only this thread has the number of the batch
-            ENTREPOT_ASSERT(quarantine != quarantines_.end() && !quarantine->is_fenced);
+            // only the thread that has claimed the batch goes on with it
+            ENTREPOT_ASSERT(quarantine != quarantines_.end() && quarantine->is_claimed &&
+                            !quarantine->is_fenced);
+            quarantine->is_claimed = false;
             if (guarded) {
                 quarantine->guards = std::move(guards);
                 quarantine->is_fenced = true;
-            } else {  // another try at the next poll
-                std::move(quarantine->batch.begin(), quarantine->batch.end(),
-                          std::back_inserter(quarantine->open_batch));
-                quarantine->batch.clear();
             }
         }
     }

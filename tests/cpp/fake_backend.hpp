@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -181,6 +182,9 @@ template <class Body> ep_status guarded(Body &&body) noexcept {
     } catch (const Refused &refused) {
         w.loader->set_error(refused.sentence.c_str());
         return refused.status;
+    } catch (const std::bad_alloc &) {
+        w.loader->set_error("the host has no memory");
+        return EP_OUT_OF_MEMORY;
     }
 }
 

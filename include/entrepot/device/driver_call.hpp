@@ -11,7 +11,7 @@
 namespace entrepot {
 
 // Lives as long as a call. At process exit its constructor never returns, except on the thread that
-// runs the exit handlers.
+// runs the exit handlers. The thread that rests in it keeps every mutex that it holds.
 class DriverCall {
 public:
     DriverCall() noexcept : slot_(own ? *own : take_slot()) {

@@ -7,10 +7,10 @@
 //
 //   An event is recorded (mark, try_mark) when record(), try_record(), as_event_queue(),
 //   event_at(), is_done(), wait_at() or wait_for() needs one, and for lazy events. It covers every
-//   position submitted before it. Outside of a capture it is kept in `last_event`, which then
-//   serves all of them. Foreign code may also submit to a foreign queue, so positions do not count
-//   all of its work. There, and in a profiling queue, record() and try_record() record a new event
-//   each time.
+//   position submitted before it. Outside of a capture the newest event is kept in `last_event`,
+//   and serves all of them. Foreign code may also submit to a foreign queue, so positions do not
+//   count all of its work. There, and in a profiling queue, record() and try_record() record a new
+//   event each time.
 //
 //   Entrepot encloses its submissions to an out-of-order queue in barriers. So its work runs in
 //   order there, too.
@@ -18,8 +18,8 @@
 //   lazy_event() returns a lazy event (Event::Lazy). Record::lazy_event points to the newest one.
 //   It is recorded when its native handle is needed, or before the next submission (submitting),
 //   with Record::mutex held. The slot is cleared or replaced before the recording, or right after
-//   it. If the last Event dies while the slot still points to the lazy event, nothing is recorded
-//   or locked: the common case.
+//   it. Often the last Event dies while the slot still points to the lazy event. Then nothing is
+//   recorded or locked.
 //
 // States
 //   A position is submitted, then completed. Record::submitted and Record::completed never
@@ -248,6 +248,7 @@ public:
     // Like take_position(), and records an event that covers the position. For CUDA's per-thread
     // stream, in which only its own thread can record: other threads then find the event and need
     // no new one.
+    // Requires: no other thread submits to the queue meanwhile.
     // Throws: DeviceError if the queue is capturing.
     Position take_position_and_record() const;
     Position position() const noexcept {

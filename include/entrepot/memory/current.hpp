@@ -18,6 +18,8 @@ ResourceRef current_resource(const Device &device);
 void push_resource(Resource *resource);
 void pop_resource(const Resource *resource);
 
+// push_resource() and pop_resource() as a scope.
+// Requires: destroyed on the thread that made it, the innermost first. Otherwise the process ends.
 class UseResource {
 public:
     explicit UseResource(Resource *resource) : resource_(resource) { push_resource(resource); }

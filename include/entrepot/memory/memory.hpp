@@ -19,10 +19,11 @@
 //   streams (Consumer, peers):
 //   - the queue that it named, or a default stream that it named by a number;
 //   - the current streams of the libraries in consumer_libraries().
-//   A stream of CUDA or HIP that is named by its handle alone may be destroyed after the export. It
-//   waits for the pending work, and later operations do not wait for it. A consumer that works in
-//   such a stream, or in another one, orders it with the streams above itself. At most 16
-//   consumers' queues are tracked for each memory. Older ones are ordered only with their export.
+//   For each memory, at most 16 queues that consumers named are tracked. Older ones are ordered
+//   only with their export. A stream of CUDA or HIP that is named by its handle alone may be
+//   destroyed after the export. Such a stream waits for the pending work, but later operations do
+//   not wait for it. A consumer that works in such a stream, or in one that is not listed, orders
+//   it with a listed one itself.
 //
 // Lock order
 //   Ordering::mutex guards the log of a Memory. All logs share 16 such mutexes. They are leaves
@@ -31,8 +32,8 @@
 //   (LeftQueues), because dropping the last reference calls the driver.
 //
 // Fast paths
-//   Calls of wait_for_conflicts() are skipped if can_access_without_wait(queue): every pending
-//   access is on the queue or ordered before it.
+//   Operation skips wait_for_conflicts() for a memory if can_access_without_wait(queue): every
+//   pending access is on the queue or ordered before it.
 //
 //   Logging is skipped for some memory that was imported for one operation: see record_access().
 //
@@ -221,8 +222,8 @@ public:
     //
     // The entry leaves the log like any other, when a later access is ordered after it. With
     // holds_memory it also leaves once the host has waited for `queue`, if the consumer had dropped
-    // its reference before. Work that the consumer submits after that is found by
-    // add_consumer_queue() and add_consumers().
+    // its reference before that wait began. Work that the consumer submits after the entry has left
+    // is found by add_consumer_queue() and add_consumers().
     // Requires: the caller holds a reference until the consumer has its own.
     void record_consumer(Access access, const Queue &queue,
                          Consumer consumer = Consumer::holds_object) const;
@@ -356,7 +357,7 @@ public:
         static constexpr std::uint32_t one_export = 1u << 16;
     };
     // The comment of each field names its guard. Constant: written before a second reference
-    // exists, and never again while the record is in use.
+    // exists, and not again until the last reference is dropped, which clears the field.
     struct Record : Counted<Record> {
         // Hides Counted::release: records are in no table.
         void release() noexcept {
@@ -386,7 +387,7 @@ public:
         // then guarded by Ordering::mutex; the log takes it over.
         Queue prior_queue;
         std::uint64_t prior_position = 0;  // guarded like `prior_queue`
-        Queue owner_queue;                 // constant
+        Queue owner_queue;                 // constant; see set_owner_queue()
         // constant; used with PeerBits::owner_queue if `owner_queue` is empty, else of an earlier
         // use of the record
         std::uintptr_t owner_stream = 0;

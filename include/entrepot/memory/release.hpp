@@ -29,7 +29,7 @@ namespace entrepot {
 // Worth a call after waiting for a queue.
 void release_finished() noexcept;
 
-// Releases owners alone, at every import and release.
+// Releases owners alone, at every allocation, import and release.
 void release_owners_of_finished_work() noexcept;
 // atomic; nearly always 0, and then nothing is called
 inline std::atomic<std::size_t> owners_waiting{0};

@@ -27,7 +27,7 @@ struct Block {
     std::size_t alignment = 0;  // as asked for
     // Work of `queue` may use the block at once, other work once `queue` has completed `available`.
     // Without a queue, all work may use it at once. If no access was logged, a block is deallocated
-    // with the values that allocate() gave it.
+    // with the values that allocate() gave it, or without the queue if that work is done.
     Queue::Position available = 0;
     Queue queue{};
 };

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/refusal.hpp"
@@ -356,6 +357,19 @@ TEST_CASE("foreign queue is polled, its events cover foreign work") {
     fake::release(foreign);
     CHECK(foreign.is_idle());
     CHECK(event.is_done());
+}
+
+TEST_CASE("position of foreign work is waited for with the whole queue") {
+    const Queue queue = Queue::create(fake::device());
+    const fake::Calls &calls = fake::world().calls;
+    const auto calls_by_a_wait = [&](const Queue &waited) {
+        const int before[] = {calls.queue_wait, calls.queue_wait_submitted};
+        waited.wait_at(fake::submit(waited));
+        return std::pair(calls.queue_wait - before[0], calls.queue_wait_submitted - before[1]);
+    };
+    CHECK(calls_by_a_wait(queue) == std::pair(1, 1));  // both counters
+    const Queue foreign = Queue::from_native(fake::backend(), queue.handle());
+    CHECK(calls_by_a_wait(foreign) == std::pair(1, 0));
 }
 
 TEST_CASE("error of asynchronous work is raised once, at the next wait") {

@@ -1,11 +1,14 @@
 // The access log and the tables of queues if memory for them is missing.
 #include <entrepot/memory/memory.hpp>
+#include <memory/deferred.hpp>
 #include <memory/ordering.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <utility>
@@ -119,6 +122,24 @@ TEST_CASE("access stays in the log if a later one fails") {
     CHECK_FALSE(is_idle_now(later));
     reader.finish();
     CHECK(is_idle_now(later));
+}
+
+TEST_CASE("deferred items are returned once if a poll lacks memory") {
+    const Queue queue = Queue::create(fake::device());
+    bool fails = true;
+    for (int count = 0; fails; ++count) {
+        ForkSafeMutex mutex;
+        Deferred<int> deferred(mutex);
+        for (const int item : {1, 2, 3})
+            deferred.add(queue.context(), {{}, true}, item);
+        std::vector<int> taken;
+        fails = lacks_memory(count, [&] { taken = deferred.take_finished(); });
+        for (int poll = 0; poll < 3; ++poll)
+            std::ranges::copy(deferred.take_finished(), std::back_inserter(taken));
+        std::ranges::sort(taken);
+        CHECK(taken == std::vector{1, 2, 3});
+        CHECK(deferred.is_empty());
+    }
 }
 
 TEST_CASE("list of live queues fails while a queue ends") {
