@@ -41,7 +41,7 @@ DriverBlocks &waiting() {
 // The devices whose driver frees in the order of a queue, and keeps what has been freed.
 struct Keepers {
     ForkSafeMutex mutex;
-    std::vector<Device> devices;
+    std::vector<Device> devices ENTREPOT_GUARDED_BY(mutex);
 
     void note(const Device &device) {
         const MutexLock lock(mutex);

@@ -12,15 +12,15 @@ namespace entrepot {
 
 struct TrackResource::State {
     mutable ForkSafeMutex mutex;
-    std::unordered_map<void *, Allocation> live;
-    std::uint64_t made = 0;
+    std::unordered_map<void *, Allocation> live ENTREPOT_GUARDED_BY(mutex);
+    std::uint64_t made ENTREPOT_GUARDED_BY(mutex) = 0;
 };
 
 namespace {
 
 struct Registered {
     ForkSafeMutex mutex;
-    std::vector<TrackResource *> trackers;
+    std::vector<TrackResource *> trackers ENTREPOT_GUARDED_BY(mutex);
 };
 
 Registered &registered() {

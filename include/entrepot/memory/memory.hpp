@@ -472,7 +472,9 @@ class Memory::AccessRecorder {
 public:
     AccessRecorder(const Queue &queue, Queue::Position position, std::uint64_t capture,
                    Consumer consumer = Consumer::none) noexcept
-        : queue_(queue), position_(position), capture_(capture), consumer_(consumer) {}
+        : queue_(queue), position_(position), capture_(capture), consumer_(consumer) {
+        ENTREPOT_ASSERT(HeldMutexes::is_empty());
+    }
     AccessRecorder(const AccessRecorder &) = delete;
     AccessRecorder &operator=(const AccessRecorder &) = delete;
 
