@@ -33,17 +33,18 @@ FLOATS = ["float16", "bfloat16", "float32", "float64"]
 
 Shapes = list[tuple[tuple[int, ...], tuple[int, ...]]]
 
-#: Global and local sizes for every dtype: more than a warp, many warps with a rest, two and three
+#: Global and local sizes for every dtype: many warps with a rest, and less than a warp in three
 #: dimensions.
 SHAPES_OF_EVERY_DTYPE: Shapes = [
-    ((66,), (33,)),
     ((300,), (150,)),
-    ((6, 20), (3, 20)),
     ((4, 6, 10), (2, 3, 5)),
 ]
-#: Those, groups of one work-item, the warp, less than a warp, and whole rows.
+#: Those, groups one work-item larger and smaller than the warp, two dimensions, groups of one
+#: work-item, the warp, and whole rows.
 SHAPES: Shapes = [
     *SHAPES_OF_EVERY_DTYPE,
+    ((66,), (33,)),
+    ((6, 20), (3, 20)),
     ((3,), (1,)),
     ((64,), (32,)),
     ((62,), (31,)),
