@@ -40,8 +40,8 @@ struct DriverCall::SlotEnd {
     void arm() noexcept {}
 };
 
-// The fence pairs with the one of end_all(). Either end_all() finds the slot, or the call that
-// follows here sees that the process ends.
+// The fence pairs with the one of end_all(): either end_all() finds the slot, or this thread's next
+// load of `is_ending` is true.
 DriverCall::Slot &DriverCall::take_slot() noexcept {
     Slot &slot = find_or_make_slot();
     std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -119,6 +119,9 @@ private:
         Queue queue;
         std::vector<Waiting> waiting;
     };
+    // State of a batch's guards. While they are being recorded, only the thread that records them
+    // changes the batch.
+    enum class Guarding : std::uint8_t { none, being_recorded, recorded };
     // Memory of one context that foreign code has seen. A batch is guarded by an event of
     // everything in the context. If the runtime has no such event, by one of every live queue in
     // it. Later items gather for the next batch, so one set of guards serves many.
@@ -128,8 +131,7 @@ private:
         std::vector<Item> batch;
         std::vector<Event> guards;
         std::uint64_t number = 0;  // of the batch
-        bool is_claimed = false;   // a thread records the guards of the batch
-        bool is_fenced = false;    // the guards are recorded
+        Guarding guarding = Guarding::none;
     };
 
     // For ENTREPOT_ASSERT: position 0 is never pending.
@@ -174,8 +176,8 @@ private:
                 [&](const QuarantineContext &each) { return each.context == waiting.quarantine; });
             if (quarantine == quarantines_.end())
                 quarantine = quarantines_.insert(
-                    quarantine,
-                    QuarantineContext{std::move(waiting.quarantine), {}, {}, {}, 0, false, false});
+                    quarantine, QuarantineContext{
+                                    std::move(waiting.quarantine), {}, {}, {}, 0, Guarding::none});
             quarantine->open_batch.push_back(std::move(waiting.item));
         } else {
             finished.push_back(std::move(waiting.item));
@@ -236,29 +238,27 @@ private:
         {
             const MutexLock lock(mutex_);
             fresh.reserve(quarantines_.size());  // a batch whose number is lost would never end
-            for (QuarantineContext &quarantine : quarantines_)
-                if (!quarantine.is_fenced && !quarantine.is_claimed) {
-                    if (quarantine.batch.empty())
-                        quarantine.batch.swap(quarantine.open_batch);
-                    if (quarantine.batch.empty())
-                        continue;
-                    quarantine.is_claimed = true;
-                    fresh.emplace_back(quarantine.context, ++quarantine.number);
-                }
+            for (QuarantineContext &quarantine : quarantines_) {
+                if (quarantine.guarding != Guarding::none)
+                    continue;
+                if (quarantine.batch.empty())
+                    quarantine.batch.swap(quarantine.open_batch);
+                if (quarantine.batch.empty())
+                    continue;
+                quarantine.guarding = Guarding::being_recorded;
+                fresh.emplace_back(quarantine.context, ++quarantine.number);
+            }
         }
         for (auto &[context, number] : fresh) {
             std::vector<Event> guards;
             const bool guarded = record_guards(context, may_block, guards);
             const MutexLock lock(mutex_);
             const auto quarantine = find_batch(context, number);
-            // only the thread that has claimed the batch goes on with it
-            ENTREPOT_ASSERT(quarantine != quarantines_.end() && quarantine->is_claimed &&
-                            !quarantine->is_fenced);
-            quarantine->is_claimed = false;
-            if (guarded) {
+            ENTREPOT_ASSERT(quarantine != quarantines_.end() &&
+                            quarantine->guarding == Guarding::being_recorded);
+            quarantine->guarding = guarded ? Guarding::recorded : Guarding::none;
+            if (guarded)
                 quarantine->guards = std::move(guards);
-                quarantine->is_fenced = true;
-            }
         }
     }
 
@@ -299,7 +299,7 @@ private:
         {
             const MutexLock lock(mutex_);
             for (const QuarantineContext &quarantine : quarantines_)
-                if (quarantine.is_fenced)
+                if (quarantine.guarding == Guarding::recorded)
                     batches.push_back({quarantine.context, quarantine.number, quarantine.guards});
         }
         std::erase_if(batches, [](const Batch &batch) {
@@ -313,14 +313,14 @@ private:
         const MutexLock lock(mutex_);
         for (const Batch &batch : batches) {
             const auto quarantine = find_batch(batch.context, batch.number);
-            if (quarantine == quarantines_.end() || !quarantine->is_fenced)
+            if (quarantine == quarantines_.end() || quarantine->guarding != Guarding::recorded)
                 continue;  // another thread was faster
             // what throws later must not leave items in both
             finished_.reserve(finished_.size() + quarantine->batch.size());
             std::ranges::move(quarantine->batch, std::back_inserter(finished_));
             quarantine->batch.clear();
             quarantine->guards.clear();
-            quarantine->is_fenced = false;
+            quarantine->guarding = Guarding::none;
             if (quarantine->open_batch.empty()) {
                 left.push_back(std::move(*quarantine));
                 quarantines_.erase(quarantine);

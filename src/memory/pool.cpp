@@ -4,6 +4,7 @@
 
 #include <entrepot/core/publish.hpp>
 #include <entrepot/device/backend.hpp>
+#include <memory/live_resources.hpp>
 #include <memory/text.hpp>
 
 #include <bit>
@@ -92,13 +93,8 @@ bool may_end(const CentralFreeList &free_list) noexcept {
     return !free_list.place.context.record()->is_immortal();
 }
 
-struct Registered {
-    ForkSafeMutex mutex;
-    std::vector<PoolResource *> pools ENTREPOT_GUARDED_BY(mutex);  // holds no references
-};
-
-Registered &registered() {
-    static constinit FirstUse<Registered> made;
+LiveResources<PoolResource> &pools() {
+    static constinit FirstUse<LiveResources<PoolResource>> made;
     return made.get();
 }
 
@@ -112,39 +108,20 @@ PoolResource::State::State(PoolResource &self, std::size_t limit)
 
 PoolResource::PoolResource(Resource *upstream, std::size_t max_cached)
     : Resource(upstream), state_(std::make_unique<State>(*this, max_cached)) {
-    const MutexLock lock(registered().mutex);
-    registered().pools.push_back(this);
+    pools().add(this);
 }
 
 PoolResource::~PoolResource() {
-    {
-        const MutexLock lock(registered().mutex);
-        std::erase(registered().pools, this);
-    }
+    pools().remove(this);
     state_->end();
 }
 
-namespace {
-
-template <class Wanted> std::vector<ResourceRef> pools_that(Wanted &&wanted) {
-    std::vector<ResourceRef> pools;
-    const MutexLock lock(registered().mutex);
-    // No later push_back() throws. It would release a pool whose destructor locks the mutex.
-    pools.reserve(registered().pools.size());
-    for (PoolResource *pool : registered().pools)
-        if (wanted(*pool) && pool->retain_if_alive())
-            pools.push_back(ResourceRef::adopt(pool));
-    return pools;
-}
-
-}  // namespace
-
 std::vector<ResourceRef> live_pools() {
-    return pools_that([](const PoolResource &) { return true; });
+    return pools().references_to([](const PoolResource &) { return true; });
 }
 
 std::vector<ResourceRef> waiting_pools() {
-    return pools_that([](const PoolResource &pool) { return pool.has_waiting(); });
+    return pools().references_to([](const PoolResource &pool) { return pool.has_waiting(); });
 }
 
 // ------------------------------------------------------------------- allocate

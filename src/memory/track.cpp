@@ -4,6 +4,7 @@
 #include <device/fork_safe_mutex.hpp>
 #include <entrepot/core/publish.hpp>
 #include <entrepot/core/text.hpp>
+#include <memory/live_resources.hpp>
 
 #include <algorithm>
 #include <unordered_map>
@@ -18,13 +19,8 @@ struct TrackResource::State {
 
 namespace {
 
-struct Registered {
-    ForkSafeMutex mutex;
-    std::vector<TrackResource *> trackers ENTREPOT_GUARDED_BY(mutex);
-};
-
-Registered &registered() {
-    static constinit FirstUse<Registered> made;
+LiveResources<TrackResource> &trackers() {
+    static constinit FirstUse<LiveResources<TrackResource>> made;
     return made.get();
 }
 
@@ -32,24 +28,13 @@ Registered &registered() {
 
 TrackResource::TrackResource(Resource *upstream, Capture capture)
     : Resource(upstream), state_(std::make_unique<State>()), capture_(std::move(capture)) {
-    const MutexLock lock(registered().mutex);
-    registered().trackers.push_back(this);
+    trackers().add(this);
 }
 
-TrackResource::~TrackResource() {
-    const MutexLock lock(registered().mutex);
-    std::erase(registered().trackers, this);
-}
+TrackResource::~TrackResource() { trackers().remove(this); }
 
 std::vector<ResourceRef> live_trackers() {
-    std::vector<ResourceRef> trackers;
-    const MutexLock lock(registered().mutex);
-    // No later push_back() throws. It would release a tracker whose destructor locks the mutex.
-    trackers.reserve(registered().trackers.size());
-    for (TrackResource *tracker : registered().trackers)
-        if (tracker->retain_if_alive())
-            trackers.push_back(ResourceRef::adopt(tracker));
-    return trackers;
+    return trackers().references_to([](const TrackResource &) { return true; });
 }
 
 Block TrackResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment,

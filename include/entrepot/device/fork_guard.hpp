@@ -24,7 +24,7 @@
 //   - all ForkSafeMutexes.
 //
 //   ForkSafeMutexes are last, because a thread may lock one while it holds a mutex of another row
-//   or a lock of the driver. No thread locks a mutex of any other row while it holds one of
+//   or a lock of the driver. Otherwise no thread locks a mutex of one row while it holds one of
 //   another. Within a row, the handler locks in the order of the other threads.
 //
 //   The mutexes of the queues of devices are in no row. A thread that holds one may lock the table
@@ -33,16 +33,14 @@
 //
 // Lifetime
 //   A marked child that calls exit() skips the exit handlers and destructors registered before
-//   install_exit_handler(). They belong to the runtimes and would wait for inherited work. In any
-//   other process, new driver calls are stopped first, and threads inside a driver get 200 ms to
-//   leave (driver_call.hpp).
-//
-//   A process that is not marked exits in this order:
-//   1. Python's atexit handlers. The module's handler calls leak_from_now_on()
+//   install_exit_handler(). They belong to the runtimes and would wait for inherited work. Any
+//   other process exits in this order:
+//   1. Python's atexit handlers run. The module's handler calls leak_from_now_on()
 //      (memory/release.hpp).
 //   2. Python ends. A thread that then acquires the GIL never returns (core/interpreter_lock.hpp).
-//   3. The exit handler of install_exit_handler() stops driver calls.
-//   4. The destructors of the runtimes' libraries.
+//   3. The handler of install_exit_handler() stops new driver calls. Threads inside a driver get
+//      200 ms to leave (driver_call.hpp).
+//   4. The destructors of the runtimes' libraries run.
 #pragma once
 #include <atomic>
 #include <string_view>

@@ -19,7 +19,8 @@ void push_resource(Resource *resource);
 void pop_resource(const Resource *resource);
 
 // push_resource() and pop_resource() as a scope.
-// Requires: destroyed on the thread that made it, the innermost first. Otherwise the process ends.
+// Requires: destroyed on the thread that made it, the innermost first. Otherwise std::terminate()
+//           is called.
 class UseResource {
 public:
     explicit UseResource(Resource *resource) : resource_(resource) { push_resource(resource); }

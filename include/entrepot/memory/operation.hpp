@@ -165,7 +165,7 @@ public:
     // `for_each_use(record)` calls record(access, memory) for each use. It may be called twice.
     // Throws: DeviceError if the driver refuses, bad_alloc. Then the host has waited for the
     //         operation, or the peers are joined with its graph. If the driver refuses that too,
-    //         nothing is ordered.
+    //         later work is not ordered after the operation.
     template <class ForEachUse>
     void submitted(Queue::Position position, std::uint64_t capture, ForEachUse &&for_each_use) {
         ENTREPOT_ASSERT(HeldMutexes::is_empty());
