@@ -8,8 +8,8 @@
 //   nothing.
 //
 // Lock order
-//   Everything is guarded by `mutex`. While it is held, a backend's handle may be released. No
-//   other CheckedMutex is locked then. A fork is the exception (device/queue.hpp).
+//   Everything is guarded by `mutex`. While it is held, no driver is called and no other
+//   CheckedMutex is locked. A fork is the exception (device/queue.hpp).
 //
 //   The table of contexts may be locked while a Queue::Record::mutex is held.
 #pragma once

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import nanobind
 
+from support.built import build_folder
 from support.processes import completed
 
 
-def build(folder: Path) -> Path:
-    """The extension, in this folder."""
-    module = folder / f"nanobind_arrays{sysconfig.get_config_var('EXT_SUFFIX')}"
+def built() -> Path:
+    """The extension, compiled unless that has been done from the same source with the same nanobind
+    and command."""
     root = Path(nanobind.__file__).parent
     headers = [
         root / "include",
@@ -31,6 +32,14 @@ def build(folder: Path) -> Path:
         "-fvisibility=hidden",
         "-DNDEBUG",
     ]
-    built = completed([*command, *(f"-I{path}" for path in headers), *sources, "-o", module])
-    assert built.returncode == 0, built.stderr
+    command += [f"-I{path}" for path in headers] + [str(path) for path in sources]
+    made_of = "\n".join([nanobind.__version__, *command, sources[0].read_text()])
+    with build_folder("nanobind_arrays") as folder:
+        module = folder / f"nanobind_arrays{sysconfig.get_config_var('EXT_SUFFIX')}"
+        note = folder / "made_of"
+        if not module.exists() or not note.exists() or note.read_text() != made_of:
+            note.unlink(missing_ok=True)
+            done = completed([*command, "-o", module])
+            assert done.returncode == 0, done.stderr
+            note.write_text(made_of)
     return module

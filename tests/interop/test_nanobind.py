@@ -4,8 +4,6 @@ CUDA."""
 from __future__ import annotations
 
 import functools
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,11 +37,9 @@ MORE_DTYPES = (*NUMPY_DTYPES, *"bfloat16 float8_e4m3fn float8_e5m2".split())
 
 @functools.cache
 def extension() -> Any:
-    """Built once a run."""
-    from interop.nanobind_extension import build
+    from interop.nanobind_extension import built
 
-    with tempfile.TemporaryDirectory() as folder:  # what is loaded stays without its file
-        return load_module(build(Path(folder)), "nanobind_arrays")
+    return load_module(built(), "nanobind_arrays")
 
 
 class Nanobind(Peer):

@@ -9,14 +9,12 @@ and known defects with rows in DEFECTS.
 from __future__ import annotations
 
 import argparse
-import atexit
 import functools
 import importlib.metadata
 import os
 import platform
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -66,12 +64,9 @@ def bring(nanobind: bool) -> None:
         return
     bring(False)
     sys.path.append(str(HERE.parent))
-    from interop.nanobind_extension import build
+    from interop.nanobind_extension import built
 
-    folder = tempfile.TemporaryDirectory()
-    atexit.register(folder.cleanup)
-    build(Path(folder.name))
-    sys.path.append(folder.name)
+    sys.path.append(str(built().parent))
 
 
 def target(library: str, name: str, *needs: str, **words: Any) -> Target:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.built import build_folder
 from support.processes import output_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -44,14 +45,14 @@ def test_script_runs(script, tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def extensions(tmp_path_factory):
+def extensions():
     """Folder of the built extensions."""
-    folder = tmp_path_factory.mktemp("extensions")
     cmake_dir = run(sys.executable, "-m", "entrepot", "--cmake-dir").strip()
-    run("cmake", "-S", EXAMPLES / "extensions", "-B", folder, "-G", "Ninja",
-        f"-Dentrepot_ROOT={cmake_dir}",
-        f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
-    run("cmake", "--build", folder)
+    with build_folder("extensions") as folder:
+        run("cmake", "-S", EXAMPLES / "extensions", "-B", folder, "-G", "Ninja",
+            f"-Dentrepot_ROOT={cmake_dir}",
+            f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
+        run("cmake", "--build", folder)
     return folder
 
 

@@ -120,8 +120,8 @@ public:
     // Returns: an event queue for all that this queue holds now.
     // Throws: as record().
     Queue as_event_queue() const;
-    // True if both are event queues, captured in one stream, and this one covers `earlier` or
-    // belongs to a later capture. False outside of captures: another stream may have got the
+    // True if `earlier` is an event queue of captured work, and this is an event queue of the same
+    // stream that covers it. False if `earlier` is not captured: another stream may have got the
     // address of a destroyed one.
     bool follows_in_captures(const Queue &earlier) const noexcept {
         const Record &mine = *record_, &theirs = *earlier.record_;

@@ -1,7 +1,8 @@
 // The buffer protocol (PEP 3118): host memory with a format, a shape and strides in bytes.
 //
 // This header knows the protocol and no Python. A Descriptor has the contents of a Py_buffer, which
-// python/bind/exchange/buffer.cpp holds until the last view dies.
+// python/bind/exchange/buffer.cpp holds until the last view dies. A consumer may use the memory
+// until it releases the Py_buffer, and writes only if that is not read-only.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>

@@ -5,6 +5,9 @@
 // python/bind/exchange/cai.cpp. As the dict names no device, verify() asks the driver about the
 // pointer, and returns an Array.
 //
+// The dict keeps nothing alive: a consumer holds the exporting object while its work uses the
+// memory. It does not write if the dict says read-only.
+//
 // HIP libraries use the protocol under the same name. CUDA's driver is asked first; HIP's runtime
 // is asked if CUDA's does not know the pointer.
 #pragma once

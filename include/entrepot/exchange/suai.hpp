@@ -3,6 +3,9 @@
 //
 // This header knows the protocol and no Python. The dict becomes a Descriptor in
 // python/bind/exchange/suai.cpp. verify() asks the driver about the pointer and returns an Array.
+//
+// The dict keeps nothing alive: a consumer holds the exporting object while its work uses the
+// memory. It does not write if the dict says read-only.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>

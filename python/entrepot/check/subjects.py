@@ -201,15 +201,17 @@ def leaks_nothing(action: Callable[[], object], times: int = 300) -> None:
         )
 
 
-def settles(
-    condition: Callable[[], bool], nudge: Callable[[], object] = lambda: None, seconds: float = 1.0
-) -> None:
-    """Waits up to ``seconds`` for the condition. Device memory is released after the pending work
-    is complete. Some libraries release it only at their next call, which ``nudge`` makes.
+SECONDS_TO_SETTLE = 1.0
+
+
+def settles(condition: Callable[[], bool], nudge: Callable[[], object] = lambda: None) -> None:
+    """Waits up to ``SECONDS_TO_SETTLE`` for the condition. Device memory is released after the
+    pending work is complete. Some libraries release it only at their next call, which ``nudge``
+    makes.
     """
     for prepare in (lambda: None, nudge):
         prepare()
-        end = time.monotonic() + seconds
+        end = time.monotonic() + SECONDS_TO_SETTLE
         gc.collect()
         while not condition() and time.monotonic() < end:
             time.sleep(0.005)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -172,6 +173,24 @@ std::string compiler_identity(const Words &command) {
     for (const char *const name : {"LIBRARY_PATH", "LD_RUN_PATH", "LDEMULATION"})
         identity += environment(name, "") + '\n';
     return identity;
+}
+
+bool has_static_library(const Words &compiler) {
+    // Atomic, and no mutex, because another thread may fork. The last bit is the answer.
+    static std::atomic<std::size_t> last{0};
+    constexpr std::size_t answer = 1;
+    const std::size_t asked = std::hash<std::string>{}(compiler_identity(compiler)) | answer;
+    const std::size_t known = last.load(std::memory_order_relaxed);
+    if ((known | answer) == asked && known != 0)
+        return (known & answer) != 0;
+    Words command = compiler;
+    command.push_back("-print-file-name=libstdc++.a");
+    std::string path;
+    // Prints the name as it is if there is no such file.
+    const bool found =
+        run_command(command, [&](std::string_view text) { path += text; }) && path.starts_with('/');
+    last.store(found ? asked : asked & ~answer, std::memory_order_relaxed);
+    return found;
 }
 
 bool environment_names_files() {

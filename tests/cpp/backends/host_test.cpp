@@ -449,7 +449,7 @@ TEST_CASE("fork: queues and events in use are not left locked" * doctest::skip(C
             table.event_wait_in_queue(bench().queue().get(), pending.get());
     });
     int hanging = 0;
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 40; ++i) {
         const auto use = [&] {
             std::int32_t is = 0;
             table.event_wait(pending.get());

@@ -274,7 +274,7 @@ TEST_CASE("destroyed resource frees all blocks after pending work") {
 }
 
 TEST_CASE("eight threads allocate and release blocks without overlap") {
-    constexpr int threads = 8, rounds = 400;
+    constexpr int threads = 8, rounds = 150;
     for (const Queue &queue : {registry::host().default_queue(), fake::device().default_queue()})
         for_every_resource([&](Resource &resource) {
             const Place place = place_of(queue, UsmKind::shared);

@@ -6,9 +6,10 @@ import ctypes
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
+from unittest import mock
 
 import entrepot as ep
-from entrepot.check import protocols
+from entrepot.check import protocols, subjects
 from entrepot.check.clauses import EXPORT, FAILED, IMPORT, PASSED, Outcome, ask
 from entrepot.check.protocols import PROTOCOLS
 
@@ -48,7 +49,9 @@ def of_exporter(protocol: str, make: Make) -> dict[str, Outcome]:
 
 
 def of_importer(protocol: str, take: Take, device: str = "host") -> dict[str, Outcome]:
-    return outcomes(protocol, IMPORT, protocols.importer(take, device))
+    # These importers release at once or never.
+    with mock.patch.object(subjects, "SECONDS_TO_SETTLE", 0.1):
+        return outcomes(protocol, IMPORT, protocols.importer(take, device))
 
 
 def is_caught(

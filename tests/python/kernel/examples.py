@@ -74,6 +74,24 @@ OF_THE_SUITE = [
 ]
 
 
+def texts_of_the_suite(dialect: Dialect) -> list[str]:
+    """Programs with all of these kernels: in one program, each has a name and a namespace of its
+    own. GPU compilers need most of their time for headers of their own, for each program."""
+    programs: list[dict[str, str]] = []
+    for kernel, signature in OF_THE_SUITE:
+        name = kernel.__name__
+        program = next((each for each in programs if name not in each), None)
+        if program is None:
+            programs.append(program := {})
+        program[name] = kernel.source(dialect, signature=signature)
+    return [
+        "\n".join(
+            f"namespace suite{number} {{\n{text}\n}}" for number, text in enumerate(each.values())
+        )
+        for each in programs
+    ]
+
+
 def filling(size: int, with_group_function: bool):
     """A kernel with that many bytes of local memory."""
 

@@ -92,3 +92,48 @@ def test_dialect_that_the_device_lacks_raises_device_error():
         pytest.raises(ep.DeviceError, match=r"does not build CUDA C\+\+.*builds: 'c\+\+'"),
     ):
         of_a_range.options(dialect="cuda")[4, None](*(np.ones(4, "f4") for _ in range(3)))
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "library"),
+    [
+        ("", "", "archive"),
+        ("#include <vector>\n", "", "shared"),
+        ("", "-stdlib=libstdc++", "shared"),
+    ],
+)
+def test_source_without_headers_is_linked_with_the_archive(
+    tmp_path, monkeypatch, source, options, library
+):
+    listed = tmp_path / "listed"
+    compiler = tmp_path / "compiler"
+    compiler.write_text(
+        f'#!/bin/sh\necho "$@" >>{listed}\n'
+        'for word; do [ "$word" = -stdlib=libstdc++ ] || set -- "$@" "$word"; shift; done\n'
+        'exec c++ "$@"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
+    ep.Program(
+        source + 'extern "C" void none(const long long *, void *const *) {}',
+        "host",
+        options=options,
+    )
+    build = listed.read_text().splitlines()[-1]
+    assert ("-static-libstdc++" in build) == (library == "archive")
+
+
+def test_program_without_headers_may_use_the_cxx_library():
+    text = """
+        void *operator new(decltype(sizeof 0));
+        static int &counter() {
+            static int &made = *new int(40);
+            return made;
+        }
+        extern "C" void count(const long long *, void *const *arguments) {
+            *(int *)arguments[0] = counter() += 2;
+        }"""
+    out = ep.zeros(1, "int32", device="host")
+    ep.Program(text, "host").kernel("count")[1](out).wait()
+    assert out[0].item() == 42

@@ -119,7 +119,7 @@ def test_path_is_one_line_of_the_program(dialect, module):
     assert "#error" not in [line[:6] for line in source.split("\n")]
 
 
-@every_name
+@pytest.mark.parametrize("name", [NAMES[each] for each in ("newline and directive", "no UTF-8")])
 def test_export_to_any_name_is_compiled(module, tmp_path, name):
     header = tmp_path / f"{name}.hpp"
     module.double_each.export(header, signature="void(float64[::1], float64[::1])")
