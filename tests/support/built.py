@@ -15,7 +15,7 @@ BUILD = Path(__file__).resolve().parents[2] / "build"
 @contextlib.contextmanager
 def build_folder(name: str) -> Iterator[Path]:
     """The folder of that name for this interpreter. No other process uses it meanwhile."""
-    folder = BUILD / "tests" / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    folder = BUILD / "tests" / f"{name}-{sysconfig.get_config_var('SOABI')}"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a+") as file:
         fcntl.lockf(file, fcntl.LOCK_EX)

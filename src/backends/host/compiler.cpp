@@ -175,7 +175,7 @@ std::string compiler_identity(const Words &command) {
     return identity;
 }
 
-bool has_static_library(const Words &compiler) {
+bool has_library_archive(const Words &compiler) {
     // Atomic, and no mutex, because another thread may fork. The last bit is the answer.
     static std::atomic<std::size_t> last{0};
     constexpr std::size_t answer = 1;
@@ -184,7 +184,7 @@ bool has_static_library(const Words &compiler) {
     if ((known | answer) == asked && known != 0)
         return (known & answer) != 0;
     Words command = compiler;
-    command.push_back("-print-file-name=libstdc++.a");
+    command.emplace_back("-print-file-name=libstdc++.a");
     std::string path;
     // Prints the name as it is if there is no such file.
     const bool found =

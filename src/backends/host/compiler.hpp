@@ -28,7 +28,7 @@ bool environment_names_files();
 
 // True if the compiler has GCC's C++ library as an archive too. The answer for the compiler that
 // was asked last is kept.
-bool has_static_library(const Words &compiler);
+bool has_library_archive(const Words &compiler);
 
 // An error message for machines without a compiler: what was looked for, and what to do.
 std::string no_compiler();

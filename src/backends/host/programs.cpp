@@ -193,14 +193,14 @@ std::string key_of(const Words &compiler, const Words &options, std::string_view
 
 // True if the program can be linked with the archive of the C++ library. A source without headers
 // uses next to nothing of it, and reading the shared library takes half of the time of a link.
-bool can_link_static_library(const Words &compiler, const Words &options, std::string_view source) {
+bool can_link_archive(const Words &compiler, const Words &options, std::string_view source) {
     const auto chooses_libraries = [](const std::string &word) {
         return word.starts_with("-stdlib") || word.starts_with("-nostdlib") ||
                word.starts_with("-nodefaultlibs") || word.starts_with("-static");
     };
     return source.find("include") == std::string_view::npos &&
            std::ranges::none_of(compiler, chooses_libraries) &&
-           std::ranges::none_of(options, chooses_libraries) && has_static_library(compiler);
+           std::ranges::none_of(options, chooses_libraries) && has_library_archive(compiler);
 }
 
 std::string read_library(const std::string &path) {
@@ -235,23 +235,40 @@ Program *load(const std::string &path) {
     }
 }
 
-// True if the compiler printed nothing.
+struct Run {
+    bool succeeded;
+    std::string output;
+};
+
+Run run(const Words &command) {
+    Run run{};
+    run.succeeded = run_command(command, [&](std::string_view text) { run.output.append(text); });
+    return run;
+}
+
+// Returns: true if the compiler printed nothing.
 bool compile(Words command, const TemporaryDirectory &directory, std::string_view source,
-             const ep_sink *log) {
+             bool with_archive, const ep_sink *log) {
     const std::string library = directory.file("kernel.so");
     write_file(directory.file("kernel.cpp"),
                "#line 1 \"kernel.cpp\"\n" + std::string(source) + '\n');
     command.insert(command.end(), {"-o", library, directory.file("kernel.cpp")});
-    bool silent = true;
-    const bool compiled = run_command(command, [&](std::string_view text) {
-        silent = false;
-        if (log != nullptr && log->write != nullptr)
-            log->write(log->user, text.data(), text.size());
-    });
-    if (!compiled || access(library.c_str(), R_OK) != 0)
+    Run compiled{};
+    if (with_archive) {
+        Words words = command;
+        words.emplace_back("-static-libstdc++");
+        compiled = run(words);
+    }
+    // Some archives are not position-independent, so the linker refuses what it takes from them.
+    if (!with_archive ||
+        (!compiled.succeeded && compiled.output.find("libstdc++.a") != std::string::npos))
+        compiled = run(command);
+    if (log != nullptr && log->write != nullptr && !compiled.output.empty())
+        log->write(log->user, compiled.output.data(), compiled.output.size());
+    if (!compiled.succeeded || access(library.c_str(), R_OK) != 0)
         refuse(EP_BUILD_FAILED, command[0],
                " refused the program in C++, the dialect of the host: its build log says why");
-    return silent;
+    return compiled.output.empty();
 }
 
 ep_status program_dialects(ep_device device, std::uint32_t *mask) {
@@ -286,10 +303,10 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
                 key.empty() ? std::nullopt : cached("host", key)) {
             write_file(library, *known);
         } else {
-            if (can_link_static_library(*compiler, own, {source, length}))
-                command.push_back("-static-libstdc++");
+            const bool with_archive = can_link_archive(*compiler, own, {source, length});
             // Source with warnings is compiled each time, because the cache keeps no logs.
-            if (compile(std::move(command), directory, {source, length}, log) && !key.empty())
+            if (compile(std::move(command), directory, {source, length}, with_archive, log) &&
+                !key.empty())
                 keep_cached("host", key, read_library(library));
         }
         *program = handle(load(library));

@@ -124,6 +124,22 @@ def test_source_without_headers_is_linked_with_the_archive(
     assert ("-static-libstdc++" in build) == (library == "archive")
 
 
+def test_unusable_archive_is_replaced_by_the_shared_library(tmp_path, monkeypatch):
+    compiler = tmp_path / "compiler"
+    compiler.write_text(
+        "#!/bin/sh\n"
+        "for word; do case $word in -static*)\n"
+        '    echo "ld: libstdc++.a(new.o): relocation R_X86_64_32; recompile with -fPIC"; exit 1\n'
+        "esac; done\n"
+        'exec c++ "$@"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
+    program = ep.Program('extern "C" void none(const long long *, void *const *) {}', "host")
+    assert program.log == ""
+
+
 def test_program_without_headers_may_use_the_cxx_library():
     text = """
         void *operator new(decltype(sizeof 0));

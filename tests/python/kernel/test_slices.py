@@ -18,6 +18,8 @@ pytestmark = pytest.mark.numpy
 MOST = 2**63 - 1
 LEAST = -(2**63)
 STEPS = [MOST, MOST - 1, 2**62, 2**32, 3, 1, -1, -3, -(2**32), -(2**62), -MOST, LEAST]
+#: Those of kernels, each of which has to be compiled.
+COMPILED_STEPS = [MOST, 2**32, 3, 1, -1, -(2**62), LEAST]
 BOUNDS = [None, MOST, 2**62, 5, 0, -2, -(2**62), LEAST]
 SIZE = 8
 
@@ -43,7 +45,7 @@ def text_of(*bounds: int | None) -> str:
 
 
 @every_backend
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", COMPILED_STEPS)
 def test_slice_by_constants_is_pythons(backend, step):
     pairs = list(itertools.product(BOUNDS, BOUNDS))
     a = np.arange(SIZE)
@@ -58,7 +60,7 @@ def test_slice_by_constants_is_pythons(backend, step):
 
 
 @every_backend
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", COMPILED_STEPS)
 def test_slice_by_variables_is_pythons(backend, step):
     kernel = kernel_of([f"start:stop:{step}", f"start::{step}", f":stop:{step}"], ", start, stop")
     a = np.arange(SIZE)
