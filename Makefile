@@ -178,8 +178,11 @@ stubs: install
 bindings: bindgen $(call group,build bindings)
 	tools/bindings.sh
 
-bindgen: $(call group,build)
+.PHONY: system-bindgen
+system-bindgen:
 	tools/system_packages.sh compiler bindgen hipsparse
+
+bindgen: system-bindgen $(call group,build)
 	cmake -S tools/bindgen -B build/bindgen -G Ninja --log-level=WARNING
 	cmake --build build/bindgen > /dev/null
 
