@@ -15,9 +15,9 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
-#: Launches on the host change an element of every program with a division. The simulator runs them
-#: for the host, here and in what follows, since minimisation would spend most of its time on the
-#: host's compiler.
+#: Launches on the host change an element of every program with a division. The simulator runs the
+#: programs for the host, also in CRASH and HANG, since minimisation would spend most of its time on
+#: the host's compiler.
 WRONG_VALUES = """
 launched = fuzzer.launched
 

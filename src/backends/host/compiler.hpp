@@ -26,8 +26,8 @@ std::string compiler_identity(const Words &command);
 // cover.
 bool environment_names_files();
 
-// True if the compiler has GCC's C++ library as an archive too. The answer for the compiler that
-// was asked last is kept.
+// True if libstdc++.a is installed for the compiler. To know it, the compiler is started once more,
+// so the answer for the last compiler is kept.
 bool has_library_archive(const Words &compiler);
 
 // An error message for machines without a compiler: what was looked for, and what to do.

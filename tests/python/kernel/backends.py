@@ -26,6 +26,10 @@ class Backend:
         return not self.dialect
 
     @property
+    def is_gpu(self) -> bool:
+        return self.marker in ("cuda", "hip")
+
+    @property
     def device(self) -> ep.Device:
         return ep.device(self.selector)
 
@@ -76,11 +80,18 @@ BACKENDS = [
 ]
 
 
+def with_backend(backend: Backend, *values: str) -> Any:
+    """Parameters of one test, the backend first, with its marker."""
+    return pytest.param(
+        backend,
+        *values,
+        id="-".join([str(backend), *values]),
+        marks=getattr(pytest.mark, backend.marker),
+    )
+
+
 def _params(backends: list[Backend]) -> list[object]:
-    return [
-        pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker))
-        for each in backends
-    ]
+    return [with_backend(each) for each in backends]
 
 
 #: SYCL's own compiler takes up to a second a kernel. It runs in every test with

@@ -75,8 +75,9 @@ OF_THE_SUITE = [
 
 
 def texts_of_the_suite(dialect: Dialect) -> list[str]:
-    """Programs with all of these kernels: in one program, each has a name and a namespace of its
-    own. GPU compilers need most of their time for headers of their own, for each program."""
+    """Programs that together have all of these kernels. A program has several, since GPU compilers
+    read the same headers for each program. Kernels of one program differ in name, and each is in
+    a namespace."""
     programs: list[dict[str, str]] = []
     for kernel, signature in OF_THE_SUITE:
         name = kernel.__name__
@@ -84,12 +85,14 @@ def texts_of_the_suite(dialect: Dialect) -> list[str]:
         if program is None:
             programs.append(program := {})
         program[name] = kernel.source(dialect, signature=signature)
-    return [
+    texts = [
         "\n".join(
             f"namespace suite{number} {{\n{text}\n}}" for number, text in enumerate(each.values())
         )
         for each in programs
     ]
+    assert sum(text.count('extern "C"') for text in texts) == len(OF_THE_SUITE)
+    return texts
 
 
 def filling(size: int, with_group_function: bool):

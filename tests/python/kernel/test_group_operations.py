@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.backends import BACKENDS, Backend, every_backend, every_compiled_dialect, every_dialect
+from kernel.backends import (
+    BACKENDS,
+    Backend,
+    every_backend,
+    every_compiled_dialect,
+    every_dialect,
+    with_backend,
+)
 
 pytestmark = pytest.mark.numpy
 
@@ -57,14 +64,10 @@ SHAPES: Shapes = [
 IN_ALL_SHAPES = ("int16", "float32")
 
 
-def is_gpu(backend: Backend) -> bool:
-    return backend.marker in ("cuda", "hip")
-
-
 def shapes_of(backend: Backend, name: str, shapes: Shapes = SHAPES) -> Shapes:
-    if name in IN_ALL_SHAPES[: 2 if is_gpu(backend) else 1]:
+    if name in IN_ALL_SHAPES[: 2 if backend.is_gpu else 1]:
         return shapes
-    if not is_gpu(backend):
+    if not backend.is_gpu:
         return SHAPES_OF_EVERY_DTYPE[:1]
     return [
         ((1,) * (3 - len(shape)) + shape, (1,) * (3 - len(shape)) + local)
@@ -421,15 +424,10 @@ def of_the_sub_group_before_the_group(of_x, of_y, ids, x, y):
 SIZED = ["int8", "int16", "int32", "int64"]
 #: Pairs of element sizes: all on GPUs, elsewhere the equal ones and those that differ most.
 PAIRS = [
-    pytest.param(
-        backend,
-        *pair,
-        id="-".join([str(backend), *pair]),
-        marks=getattr(pytest.mark, backend.marker),
-    )
+    with_backend(backend, *pair)
     for backend in [each for each in BACKENDS if each is not SYCL]
     for pair in itertools.product(SIZED, SIZED)
-    if is_gpu(backend) or pair[0] == pair[1] or set(pair) == {"int8", "int64"}
+    if backend.is_gpu or pair[0] == pair[1] or set(pair) == {"int8", "int64"}
 ]
 
 

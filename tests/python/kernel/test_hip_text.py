@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 import entrepot.kernel as dppy
-from kernel.examples import (
-    EXAMPLES,
-    OF_THE_SUITE,
-    filling,
-    looking_up,
-    texts_of,
-    texts_of_the_suite,
-)
+from kernel.examples import EXAMPLES, filling, looking_up, texts_of, texts_of_the_suite
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host, pytest.mark.hip_library]
 
@@ -40,9 +33,7 @@ def test_kernels_of_example_compile(name):
 
 
 def test_kernels_of_the_suite_compile():
-    texts = texts_of_the_suite("hip")
-    assert sum(text.count('extern "C"') for text in texts) == len(OF_THE_SUITE)
-    for text in texts:
+    for text in texts_of_the_suite("hip"):
         assert compile_for_mi250(text) == "", text
 
 

@@ -140,6 +140,21 @@ def test_unusable_archive_is_replaced_by_the_shared_library(tmp_path, monkeypatc
     assert program.log == ""
 
 
+def test_absent_archive_is_not_linked(tmp_path, monkeypatch):
+    listed = tmp_path / "listed"
+    compiler = tmp_path / "compiler"
+    compiler.write_text(
+        f'#!/bin/sh\necho "$@" >>{listed}\n'
+        "case $1 in -print-file-name=*) echo libstdc++.a; exit ;; esac\n"
+        'exec c++ "$@"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
+    ep.Program('extern "C" void none(const long long *, void *const *) {}', "host")
+    assert "-static-libstdc++" not in listed.read_text()
+
+
 def test_program_without_headers_may_use_the_cxx_library():
     text = """
         void *operator new(decltype(sizeof 0));

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.numpy
 MOST = 2**63 - 1
 LEAST = -(2**63)
 STEPS = [MOST, MOST - 1, 2**62, 2**32, 3, 1, -1, -3, -(2**32), -(2**62), -MOST, LEAST]
-#: Those of kernels, each of which has to be compiled.
+#: Steps in kernels: fewer, because a kernel is compiled for each.
 COMPILED_STEPS = [MOST, 2**32, 3, 1, -1, -(2**62), LEAST]
 BOUNDS = [None, MOST, 2**62, 5, 0, -2, -(2**62), LEAST]
 SIZE = 8
