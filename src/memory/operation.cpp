@@ -81,7 +81,7 @@ void Memory::add_consumer_queue(const Queue &queue, Consumer holder) const {
     Queue dropped;  // released after the lock
     {
         const MutexLock lock(ordering.mutex);
-        // First, so that drop_released_consumers(), which also locks the mutex, sees an export
+        // First, so that drop_consumers(), which also locks the mutex, sees an export
         // before its queue.
         add_export(*record_, PeerBits::consumer_queues, holder);
         std::vector<Ordering::ConsumerQueue> &consumers = ordering.consumers;
@@ -96,6 +96,17 @@ void Memory::add_consumer_queue(const Queue &queue, Consumer holder) const {
             consumers.push_back({queue, holder});
         }
     }
+}
+
+void Memory::drop_consumers(std::uint32_t released) const noexcept {
+    // a consumer that holds an object may go on working
+    ENTREPOT_ASSERT(released != 0 && (released & PeerBits::lasting_consumer) == 0);
+    std::vector<Ordering::ConsumerQueue> dropped;  // released after the lock
+    Ordering &ordering = Ordering::of(*record_);
+    const MutexLock lock(ordering.mutex);
+    if (record_->peers.compare_exchange_strong(released, released & ~PeerBits::consumers,
+                                               std::memory_order_acq_rel))
+        dropped.swap(ordering.consumers);
 }
 
 bool Memory::is_used_in_stream_order() const noexcept {
@@ -256,10 +267,9 @@ void order_export(Access access, const Memory &memory, const Queue &consumer) {
     memory.wait_for_conflicts(access, consumer, &owners);
 }
 
-void Operation::add_peers(const Memory &memory, std::uint32_t peers) {
-    if ((peers & PeerBits::consumers) != 0 && (peers & PeerBits::lasting_consumer) == 0 &&
-        !memory.is_shared())
-        exported_.push_back({memory.record(), peers});
+void Operation::add_peers(const Memory &memory) {
+    if (const std::uint32_t released = memory.released_consumers())
+        exported_.push_back({memory.record(), released});
     streams_.add(memory);
 }
 
@@ -307,9 +317,7 @@ void Operation::wait_on_host(std::uint64_t capture) const noexcept {
     }
 }
 
-// Drops the consumers that hold a reference to the memory, if none of them had one left when their
-// streams were asked for. This write waits for what they had submitted. A later export has changed
-// Record::peers, and then nothing is dropped.
+// The write waits for what the consumers had submitted.
 void Operation::drop_released_consumers(const Memory &memory) const noexcept {
     const auto found = std::ranges::find(exported_, memory.record(), &Exported::record);
     if (found == exported_.end())
@@ -317,16 +325,7 @@ void Operation::drop_released_consumers(const Memory &memory) const noexcept {
     for (std::size_t i = 0; i < streams_.size(); ++i)
         if (!streams_[i].is_waited_for)
             return;
-    std::uint32_t seen = found->peers;
-    Memory::Record &record = *memory.record();
-    std::vector<Memory::Ordering::ConsumerQueue> dropped;  // released after the lock
-    Memory::Ordering &ordering = Memory::Ordering::of(record);
-    const MutexLock lock(ordering.mutex);
-    // its consumer holds an object, and may go on working
-    ENTREPOT_ASSERT((seen & PeerBits::lasting_consumer) == 0);
-    if (record.peers.compare_exchange_strong(seen, seen & ~PeerBits::consumers,
-                                             std::memory_order_acq_rel))
-        dropped.swap(ordering.consumers);
+    memory.drop_consumers(found->released);
 }
 
 // A stream that refuses does not keep the others from waiting.

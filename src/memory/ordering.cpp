@@ -429,12 +429,15 @@ bool is_empty(const Queue &queue) {
 
 }  // namespace
 
-void Memory::wait_for_host(Access access) const {
-    if (has_peers()) {
+void Memory::wait_on_host(Access access, bool with_consumers) const {
+    if (with_consumers ? has_peers() : has_owner_stream()) {
+        const std::uint32_t released = with_consumers ? released_consumers() : 0;
         PeerStreams streams;
-        streams.add(*this);
+        streams.add(*this, with_consumers ? PeerStreams::Which::all : PeerStreams::Which::owner);
         for (std::size_t i = 0; i < streams.size(); ++i)
             streams[i].queue.wait();
+        if (released != 0)
+            drop_consumers(released);
     }
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
@@ -456,11 +459,14 @@ void Memory::wait_for_host(Access access) const {
 
 bool Memory::has_done_for_host(Access access, bool with_consumers) const {
     if (with_consumers ? has_peers() : has_owner_stream()) {
+        const std::uint32_t released = with_consumers ? released_consumers() : 0;
         PeerStreams streams;
         streams.add(*this, with_consumers ? PeerStreams::Which::all : PeerStreams::Which::owner);
         for (std::size_t i = 0; i < streams.size(); ++i)
             if (!is_empty(streams[i].queue))
                 return false;
+        if (released != 0)
+            drop_consumers(released);
     }
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)

@@ -252,7 +252,7 @@ public:
     // Waits until the host may read or write the memory. Costs a load if nothing is logged and the
     // memory has no peers.
     // Blocks: until the conflicting accesses are done, without the GIL.
-    void wait_for_host(Access access) const;
+    void wait_for_host(Access access) const { wait_on_host(access, true); }
     // True if the host may access the memory now, without waiting. It may be false although the
     // work has just finished. May call the driver, and acquire the GIL.
     bool is_ready_for_host(Access access) const {
@@ -263,6 +263,9 @@ public:
     bool is_ready_for_export(Access access) const {
         return (has_no_pending_access() && !has_owner_stream()) || has_done_for_host(access, false);
     }
+    // Makes the host wait until is_ready_for_export(), for a consumer that names no stream.
+    // Blocks: like wait_for_host().
+    void wait_for_export(Access access) const { wait_on_host(access, false); }
 
     // Peers: other libraries that work on the memory in streams of their own, without telling
     // Entrepot. They are the owner of borrowed memory, by its library or by the queue that it
@@ -282,14 +285,27 @@ public:
     // The memory was imported for one operation, and is released when that has been submitted. The
     // access need not be logged then: see record_access().
     void set_for_one_operation() const noexcept;
-    // Consumers of an export. Those with Consumer::holds_memory are dropped once a single reference
-    // to the memory is left and a write outside of captures has waited for them. None is dropped
-    // while a consumer holds an object.
+    // Consumers of an export. Those that hold memory (Consumer::holds_memory) are dropped once a
+    // single reference to the memory is left and their streams have been waited for. The host or a
+    // write outside of captures waits for them. None is dropped while a consumer holds an object.
     void add_consumers(LibrarySet libraries, Consumer holder) const noexcept;  // of libraries
     void add_consumer_queue(const Queue &queue, Consumer holder) const;
     bool has_peers() const noexcept {
         return (record_->peers.load(std::memory_order_relaxed) & PeerBits::any_peer) != 0;
     }
+    // Returns: Record::peers for drop_consumers(), if the memory has had consumers and none of them
+    // has a reference left; else 0.
+    // Requires: the caller holds a reference, and asks the consumers for their streams afterwards,
+    //           so that these hold all of the consumers' work.
+    std::uint32_t released_consumers() const noexcept {
+        const std::uint32_t peers = record_->peers.load(std::memory_order_acquire);
+        const bool had_some = (peers & PeerBits::consumers) != 0;
+        return had_some && !(peers & PeerBits::lasting_consumer) && !is_shared() ? peers : 0;
+    }
+    // Drops the consumers, unless there has been an export since `released` was read.
+    // Requires: `released` comes from released_consumers(), and all streams of the consumers have
+    //           been waited for since then.
+    void drop_consumers(std::uint32_t released) const noexcept;
     bool has_owner_stream() const noexcept {
         return (record_->peers.load(std::memory_order_relaxed) &
                 (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
@@ -435,6 +451,7 @@ public:
 private:
     UsmKind ask_kind() const noexcept;
     void add_producer(const Queue &queue) const;
+    void wait_on_host(Access access, bool with_consumers) const;
     bool has_done_for_host(Access access, bool with_consumers) const;
     friend class PeerStreams;
     // Ownership: takes over the caller's reference.

@@ -139,7 +139,7 @@ public:
             const std::uint32_t peers = memory.record()->peers.load(std::memory_order_acquire);
             if ((peers & Memory::PeerBits::any_peer) != 0 &&
                 !streams_.covers(peers, memory.device())) [[unlikely]]
-                add_peers(memory, peers);
+                add_peers(memory);
         });
         if (!streams_.empty()) [[unlikely]]
             wait_for_peers();
@@ -222,7 +222,7 @@ private:
     bool is_queue_itself(const Queue &stream) const noexcept {
         return stream == queue_ && stream.is_in_order();
     }
-    void add_peers(const Memory &memory, std::uint32_t peers);
+    void add_peers(const Memory &memory);
     void wait_for_peers();
     void order_peers(std::uint64_t capture) const;
     void wait_on_host(std::uint64_t capture) const noexcept;
@@ -230,12 +230,9 @@ private:
 
     const Queue &queue_;
     PeerStreams streams_;
-    // Memory that was exported and has one reference left, and its Record::peers. Both were read
-    // before the peers were asked for their streams, so these hold all work of consumers that have
-    // released theirs.
     struct Exported {
         const Memory::Record *record;
-        std::uint32_t peers;
+        std::uint32_t released;  // Memory::released_consumers()
     };
     std::vector<Exported> exported_;
 };

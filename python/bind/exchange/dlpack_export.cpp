@@ -213,7 +213,9 @@ PyObject *export_copy(const Array &array, const Keywords &keywords) {
 
 PyObject *export_view(const Array &array, const Keywords &keywords) {
     const DLDevice device = device_without_copy(array, wanted_device(keywords.dl_device));
-    const Memory held = array.memory();  // until the capsule owns it: Memory::record_consumer
+    Memory held;  // until the capsule owns it: Memory::record_consumer
+    if (device.device_type != kDLCPU)
+        held = array.memory();
     order_consumer(array, device, keywords.stream);
     return capsule_of(array, device, 0, keywords.max_version);
 }

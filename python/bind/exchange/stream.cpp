@@ -95,9 +95,12 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
         register_imported_libraries(array.memory().device());
     if (stream != Py_None || (row && row->none_is_legacy))
         return order_stream(array, device, row, stream);
-    synchronize_for_host(array);
-    if (device.device_type != dlpack::kDLCPU)
-        exchange::record_unordered_export(array, Memory::Consumer::holds_memory);
+    if (device.device_type == dlpack::kDLCPU)
+        return synchronize_for_host(array);
+    const Memory &memory = array.memory();
+    if (!memory.is_ready_for_export(array.access()))
+        memory.wait_for_export(array.access());
+    exchange::record_unordered_export(array, Memory::Consumer::holds_memory);
 }
 
 const Queue &current_work_queue(const Device &device) {

@@ -726,6 +726,50 @@ TEST_CASE("operation: consumer is dropped with its reference") {
     }
 }
 
+TEST_CASE("host access: consumer is dropped with its reference") {
+    Trace trace;  // outlives the work of the streams
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue();
+    const Memory memory = memory_of_ours(ours.queue);
+    std::optional<Memory> held = memory;
+    const Peer::On scope(peer(), theirs);
+    memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+    theirs.submit(trace('c'));
+    SUBCASE("consumer holding the memory is dropped by the next wait") {
+        held.reset();
+        CHECK_FALSE(memory.is_ready_for_host(Access::read));
+        CHECK(memory.has_peers());
+        theirs.finish();
+        SUBCASE("waiting") { memory.wait_for_host(Access::read); }
+        SUBCASE("asking") { CHECK(memory.is_ready_for_host(Access::read)); }
+        CHECK_FALSE(memory.has_peers());
+        CHECK(trace.text == "c");
+    }
+    SUBCASE("consumer is kept while it holds the memory") {
+        theirs.finish();
+        memory.wait_for_host(Access::read);
+        CHECK(memory.is_ready_for_host(Access::read));
+        CHECK(memory.has_peers());
+    }
+    SUBCASE("consumer holding an object is kept") {
+        memory.add_consumers(peer().set, Memory::Consumer::holds_object);
+        held.reset();
+        theirs.finish();
+        memory.wait_for_host(Access::write);
+        CHECK(memory.is_ready_for_host(Access::write));
+        CHECK(memory.has_peers());
+    }
+    SUBCASE("export without a stream neither waits for consumers nor drops them") {
+        held.reset();
+        CHECK(memory.is_ready_for_export(Access::write));
+        memory.wait_for_export(Access::write);
+        CHECK(trace.text == "");
+        CHECK(memory.has_peers());
+        theirs.finish();
+    }
+    ours.finish();
+}
+
 TEST_CASE("operation: failure, read or capture keeps consumers") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
