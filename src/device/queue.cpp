@@ -461,6 +461,7 @@ bool Queue::is_past_last_event(const Locked &locked) const {
 }
 
 bool Queue::ask_done(Position position) const {
+    ENTREPOT_ASSERT(position <= this->position() || is_event_queue());
     fork_guard::require_usable(backend());
     const Lock locked(*record_, std::try_to_lock);
     if (!locked)

@@ -53,6 +53,8 @@ unsigned register_stream_library(const StreamLibrary &library) noexcept {
     return next;
 }
 
+// The slot was written before its number was returned. It is read without a lock or an acquire
+// load, because threads synchronize when one of them gets a number from another.
 const StreamLibrary &stream_library(unsigned number) noexcept {
     ENTREPOT_ASSERT(
         number <
