@@ -13,10 +13,13 @@
 #
 # Tests that do not depend on a device (command line, C libraries, projects) run in `make test`.
 #
-# Variables: PYTEST_ARGS, passed to the parts in Python, and ENTREPOT_REQUIRE, the needs that must be
-# met.
+# Variables: PYTEST_ARGS, passed to the parts in Python; GPU_CMAKE_ARGS, passed to CMake; and
+# ENTREPOT_REQUIRE, the needs that must be met.
 # By default these are a CUDA device and every peer but dpctl, dpnp and HIP Python, which need
 # libraries of SYCL or AMD.
+#
+# For `python -m benchmarks.cuda`, build with GPU_CMAKE_ARGS=-DENTREPOT_ASSERTIONS=OFF: assertions
+# are on with tests, and slow short calls down.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 

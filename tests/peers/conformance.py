@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import entrepot
-from entrepot.check import Request, Result, check
+from entrepot.check import Request, Result, TargetError, check
 from entrepot.check.clauses import EXPORT, FAILED, IMPORT, NOT_APPLICABLE, PASSED, Outcome
 from entrepot.check.protocols import PROTOCOLS, every_clause
 
@@ -480,7 +480,12 @@ def main(arguments: Sequence[str]) -> int:
         help="whose page it is (default: %(default)s)",
     )
     page = PAGES[parser.parse_args(arguments).place]
-    page.path.write_text(page.text(), encoding="utf-8")
+    try:
+        text = page.text()
+    except TargetError as error:
+        print(f"{page.path} stays as it is: it needs every library, and {error}", file=sys.stderr)
+        return 1
+    page.path.write_text(text, encoding="utf-8")
     print(f"{page.path} is written")
     return 0
 

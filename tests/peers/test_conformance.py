@@ -4,6 +4,7 @@ them all."""
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,7 @@ from peers.conformance import (
     main,
     named,
     table,
+    target,
 )
 
 
@@ -79,6 +81,18 @@ def test_page_lists_targets_and_defects(page: Page) -> None:
 
 def test_tables_escape_cell_separators() -> None:
     assert table(["a"], [["x|y at 0x7f00"]]) == "| a |\n| --- |\n| x\\|y at an address |"
+
+
+def test_page_without_a_library_stays_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    absent = Page("absent", "Absent", "none", (target("absent", "absent:x"),), lambda: "")
+    monkeypatch.setattr(Page, "path", tmp_path / "absent.md")
+    monkeypatch.setitem(PAGES, "host", absent)
+    assert main(["host"]) == 1
+    error = capsys.readouterr().err
+    assert "No module named 'absent'" in error and "stays as it is" in error
+    assert not (tmp_path / "absent.md").exists()
 
 
 def test_unknown_page_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
