@@ -427,18 +427,32 @@ bool is_empty(const Queue &queue) {
            (queue.is_in_order() ? queue.is_idle() : queue.is_done(queue.take_position()));
 }
 
+// Calls finish(queue) for the streams of the memory's peers: of its owner, and of its consumers if
+// `with_consumers`. Drops the consumers if they have released the memory.
+// Returns: false if a call returned false. The later streams are not visited then.
+template <class Finish>
+bool finish_peers(const Memory &memory, bool with_consumers, Finish &&finish) {
+    if (!(with_consumers ? memory.has_peers() : memory.has_owner_stream()))
+        return true;
+    const std::uint32_t released = with_consumers ? memory.released_consumers() : 0;
+    PeerStreams streams;
+    streams.add(memory, with_consumers ? PeerStreams::Which::all : PeerStreams::Which::owner);
+    for (std::size_t i = 0; i < streams.size(); ++i)
+        if (!finish(streams[i].queue))
+            return false;
+    // without a stream nothing was waited for
+    if (released != 0 && !streams.empty())
+        memory.drop_consumers(released);
+    return true;
+}
+
 }  // namespace
 
 void Memory::wait_on_host(Access access, bool with_consumers) const {
-    if (with_consumers ? has_peers() : has_owner_stream()) {
-        const std::uint32_t released = with_consumers ? released_consumers() : 0;
-        PeerStreams streams;
-        streams.add(*this, with_consumers ? PeerStreams::Which::all : PeerStreams::Which::owner);
-        for (std::size_t i = 0; i < streams.size(); ++i)
-            streams[i].queue.wait();
-        if (released != 0)
-            drop_consumers(released);
-    }
+    finish_peers(*this, with_consumers, [](const Queue &queue) {
+        queue.wait();
+        return true;
+    });
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return;
@@ -458,16 +472,8 @@ void Memory::wait_on_host(Access access, bool with_consumers) const {
 }
 
 bool Memory::has_done_for_host(Access access, bool with_consumers) const {
-    if (with_consumers ? has_peers() : has_owner_stream()) {
-        const std::uint32_t released = with_consumers ? released_consumers() : 0;
-        PeerStreams streams;
-        streams.add(*this, with_consumers ? PeerStreams::Which::all : PeerStreams::Which::owner);
-        for (std::size_t i = 0; i < streams.size(); ++i)
-            if (!is_empty(streams[i].queue))
-                return false;
-        if (released != 0)
-            drop_consumers(released);
-    }
+    if (!finish_peers(*this, with_consumers, is_empty))
+        return false;
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return true;

@@ -213,7 +213,9 @@ PyObject *export_copy(const Array &array, const Keywords &keywords) {
 
 PyObject *export_view(const Array &array, const Keywords &keywords) {
     const DLDevice device = device_without_copy(array, wanted_device(keywords.dl_device));
-    Memory held;  // until the capsule owns it: Memory::record_consumer
+    // Held until the capsule owns the memory: Memory::record_consumer. A consumer on the host is
+    // not recorded, and a second reference would keep the earlier consumers.
+    Memory held;
     if (device.device_type != kDLCPU)
         held = array.memory();
     order_consumer(array, device, keywords.stream);

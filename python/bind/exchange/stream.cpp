@@ -31,15 +31,21 @@ constexpr Numbers of_hip{
 constexpr Numbers of_sycl{[](std::uintptr_t number) { return number >= lowest_handle; },
                           "a queue, an int that is a sycl::queue *"};
 
+// A consumer that passes None works in the legacy default stream, on the host, or in some queue of
+// the device.
+enum class NoStream { legacy, host, any_queue };
+
 struct StreamRow {
     dlpack::DLDeviceType type;
     const Numbers &numbers;
-    bool none_is_legacy;  // otherwise a consumer that passes None reads on the host
+    NoStream no_stream;
 };
-constexpr StreamRow streams[] = {
-    {dlpack::kDLCUDA, of_cuda, true},         {dlpack::kDLCUDAHost, of_cuda, false},
-    {dlpack::kDLCUDAManaged, of_cuda, false}, {dlpack::kDLROCM, of_hip, true},
-    {dlpack::kDLROCMHost, of_hip, false},     {dlpack::kDLOneAPI, of_sycl, false}};
+constexpr StreamRow streams[] = {{dlpack::kDLCUDA, of_cuda, NoStream::legacy},
+                                 {dlpack::kDLCUDAHost, of_cuda, NoStream::host},
+                                 {dlpack::kDLCUDAManaged, of_cuda, NoStream::host},
+                                 {dlpack::kDLROCM, of_hip, NoStream::legacy},
+                                 {dlpack::kDLROCMHost, of_hip, NoStream::host},
+                                 {dlpack::kDLOneAPI, of_sycl, NoStream::any_queue}};
 
 const StreamRow *row_of(DLDevice device) {
     for (const StreamRow &row : streams)
@@ -93,14 +99,16 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     const StreamRow *const row = row_of(device);
     if (device.device_type != dlpack::kDLCPU)
         register_imported_libraries(array.memory().device());
-    if (stream != Py_None || (row && row->none_is_legacy))
+    const NoStream no_stream = row ? row->no_stream : NoStream::host;
+    if (stream != Py_None || no_stream == NoStream::legacy)
         return order_stream(array, device, row, stream);
-    if (device.device_type == dlpack::kDLCPU)
-        return synchronize_for_host(array);
     const Memory &memory = array.memory();
-    if (!memory.is_ready_for_export(array.access()))
+    if (no_stream == NoStream::host)
+        synchronize_for_host(array);
+    else if (!memory.is_ready_for_export(array.access()))
         memory.wait_for_export(array.access());
-    exchange::record_unordered_export(array, Memory::Consumer::holds_memory);
+    if (device.device_type != dlpack::kDLCPU)
+        exchange::record_unordered_export(array, Memory::Consumer::holds_memory);
 }
 
 const Queue &current_work_queue(const Device &device) {

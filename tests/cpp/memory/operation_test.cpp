@@ -732,7 +732,7 @@ TEST_CASE("host access: consumer is dropped with its reference") {
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
     std::optional<Memory> held = memory;
-    const Peer::On scope(peer(), theirs);
+    std::optional<Peer::On> scope(std::in_place, peer(), theirs);
     memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
     theirs.submit(trace('c'));
     SUBCASE("consumer holding the memory is dropped by the next wait") {
@@ -758,6 +758,14 @@ TEST_CASE("host access: consumer is dropped with its reference") {
         memory.wait_for_host(Access::write);
         CHECK(memory.is_ready_for_host(Access::write));
         CHECK(memory.has_peers());
+    }
+    SUBCASE("consumer without a current stream is kept") {
+        held.reset();
+        scope.reset();
+        memory.wait_for_host(Access::read);
+        CHECK(trace.text == "");
+        CHECK(memory.has_peers());
+        theirs.finish();
     }
     SUBCASE("export without a stream neither waits for consumers nor drops them") {
         held.reset();

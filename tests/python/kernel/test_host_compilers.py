@@ -94,6 +94,20 @@ def test_dialect_that_the_device_lacks_raises_device_error():
         of_a_range.options(dialect="cuda")[4, None](*(np.ones(4, "f4") for _ in range(3)))
 
 
+@pytest.fixture
+def use_compiler(tmp_path, monkeypatch):
+    """Makes a shell script the compiler of the host, without a cache."""
+
+    def use(script: str) -> None:
+        compiler = tmp_path / "compiler"
+        compiler.write_text(script)
+        compiler.chmod(0o755)
+        monkeypatch.setenv("CXX", str(compiler))
+        monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
+
+    return use
+
+
 @pytest.mark.parametrize(
     ("source", "options", "library"),
     [
@@ -103,18 +117,14 @@ def test_dialect_that_the_device_lacks_raises_device_error():
     ],
 )
 def test_source_without_headers_is_linked_with_the_archive(
-    tmp_path, monkeypatch, source, options, library
+    tmp_path, use_compiler, source, options, library
 ):
     listed = tmp_path / "listed"
-    compiler = tmp_path / "compiler"
-    compiler.write_text(
+    use_compiler(
         f'#!/bin/sh\necho "$@" >>{listed}\n'
         'for word; do [ "$word" = -stdlib=libstdc++ ] || set -- "$@" "$word"; shift; done\n'
         'exec c++ "$@"\n'
     )
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CXX", str(compiler))
-    monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
     ep.Program(
         source + 'extern "C" void none(const long long *, void *const *) {}',
         "host",
@@ -124,33 +134,25 @@ def test_source_without_headers_is_linked_with_the_archive(
     assert ("-static-libstdc++" in build) == (library == "archive")
 
 
-def test_unusable_archive_is_replaced_by_the_shared_library(tmp_path, monkeypatch):
-    compiler = tmp_path / "compiler"
-    compiler.write_text(
+def test_unusable_archive_is_replaced_by_the_shared_library(use_compiler):
+    use_compiler(
         "#!/bin/sh\n"
         "for word; do case $word in -static*)\n"
         '    echo "ld: libstdc++.a(new.o): relocation R_X86_64_32; recompile with -fPIC"; exit 1\n'
         "esac; done\n"
         'exec c++ "$@"\n'
     )
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CXX", str(compiler))
-    monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
     program = ep.Program('extern "C" void none(const long long *, void *const *) {}', "host")
     assert program.log == ""
 
 
-def test_absent_archive_is_not_linked(tmp_path, monkeypatch):
+def test_absent_archive_is_not_linked(tmp_path, use_compiler):
     listed = tmp_path / "listed"
-    compiler = tmp_path / "compiler"
-    compiler.write_text(
+    use_compiler(
         f'#!/bin/sh\necho "$@" >>{listed}\n'
         "case $1 in -print-file-name=*) echo libstdc++.a; exit ;; esac\n"
         'exec c++ "$@"\n'
     )
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CXX", str(compiler))
-    monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
     ep.Program('extern "C" void none(const long long *, void *const *) {}', "host")
     assert "-static-libstdc++" not in listed.read_text()
 
