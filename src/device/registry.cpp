@@ -313,7 +313,7 @@ const Queue &current_queue() { return current.empty() ? initial_queue() : curren
 
 Device current_device() { return current_queue().device(); }
 
-const Device &host() noexcept { return host_device(); }
+const Device &host() { return host_device(); }
 
 Device default_sycl_device() {
     Row &row = asked(*find_row("sycl"));

@@ -103,9 +103,15 @@ void PoolResource::State::empty_own_magazines() {
             empty_magazine(*magazine);
 }
 
-void PoolResource::State::absorb(Magazine &magazine) {
+void PoolResource::State::absorb(Magazine &magazine) noexcept {
     ENTREPOT_ASSERT(magazine.state == this);
-    empty_magazine(magazine);
+    try {
+        empty_magazine(magazine);
+    } catch (...) {  // no memory for the free lists: the pool empties it when it ends
+        const MutexLock lock(magazine_mutex());
+        magazine.thread_is_gone = true;
+        return;
+    }
     {
         const MutexLock lock(mutex);
         std::erase(magazines, &magazine);
@@ -113,9 +119,7 @@ void PoolResource::State::absorb(Magazine &magazine) {
     delete &magazine;
 }
 
-void PoolResource::State::take_from_all_magazines() {
-    for (Magazine *magazine : magazines)
-        empty_magazine(*magazine);
+void PoolResource::State::drop_magazines() noexcept {
     const MutexLock lock(magazine_mutex());
     for (Magazine *magazine : std::exchange(magazines, {})) {
         magazine->pool = nullptr;

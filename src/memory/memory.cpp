@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 
 namespace entrepot {
 namespace {
@@ -244,33 +243,36 @@ Memory Memory::of_block(Resource *resource, const Place &place, const Block &blo
 
 namespace {
 
-std::vector<Use> take_uses(Memory::Record &record, bool with_consumers) noexcept {
+// Moves the log of the record to `uses`.
+void take_uses(Memory::Record &record, std::vector<Use> &uses, bool with_consumers) {
     Memory::Ordering *const ordering =
         record.has_uses() ? record.ordering.load(std::memory_order_acquire) : nullptr;
+    if (ordering)
+        ordering->move_all_to(uses, with_consumers);
     record.pending_queue.store(0, std::memory_order_relaxed);
-    return ordering ? ordering->take_all(with_consumers) : std::vector<Use>();
 }
 
-[[gnu::noinline]] void release_after_uses(Memory::Record *record) noexcept {
-    std::vector<Use> of_consumers =
-        may_call(record->context.backend()) ? order_release(record) : std::vector<Use>();
-    std::vector<Use> uses = take_uses(*record, false);
-    std::ranges::move(of_consumers, std::back_inserter(uses));
+[[gnu::noinline]] void release_after_uses(Memory::Record *record) {
+    std::vector<Use> uses;
+    if (may_call(record->context.backend()))
+        uses = order_release(record);
+    take_uses(*record, uses, false);
     Memory::Record::Contents contents = record->take_contents();
     Memory::recycle(record);
     release_after(contents.context, std::move(uses), std::move(contents.owner));
 }
 
-void release_borrowed(Memory::Record *record) noexcept {
+void release_borrowed(Memory::Record *record) {
     if (record->has_uses()) [[unlikely]]
         return release_after_uses(record);
     const Memory::Record::Contents released = record->take_contents();
     Memory::recycle(record);
 }
 
-void return_block(Memory::Record *record) noexcept {
+void return_block(Memory::Record *record) {
     ENTREPOT_ASSERT(record->resource && !record->owner.release_function() && !record->owner_queue);
-    std::vector<Use> uses = take_uses(*record, true);
+    std::vector<Use> uses;
+    take_uses(*record, uses, true);
     const Place place{std::move(record->context), record->device,
                       record->kind.load(std::memory_order_relaxed)};
     Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
@@ -306,7 +308,7 @@ UsmKind Memory::ask_kind() const noexcept {
         const auto kind = static_cast<UsmKind>(found.kind);
         record_->kind.store(kind, std::memory_order_relaxed);
         return kind;
-    } catch (const Error &) {  // in the child of a fork
+    } catch (...) {  // in the child of a fork, or memory for the call is missing
         return UsmKind::unknown;
     }
 }
@@ -315,10 +317,15 @@ void Memory::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(record->count() <= 1);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs foreign code
     release_finished_owners();
-    if (record->resource)
-        return_block(record);
-    else
-        release_borrowed(record);
+    try {
+        if (record->resource)
+            return_block(record);
+        else
+            release_borrowed(record);
+    } catch (...) {
+        // No memory for the list of pending work. The record leaks with all that it refers to,
+        // rather than the memory being reused too early.
+    }
 }
 
 }  // namespace entrepot

@@ -215,20 +215,33 @@ bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept {
     }
 }
 
+// A driver that refuses a stream will refuse it again, so the release is ordered no better. Missing
+// memory says nothing about the stream.
+void rethrow_unless_refused(const Error &error) {
+    if (error.kind() != ErrorKind::device)
+        throw;
+}
+
 }  // namespace
 
-std::vector<Use> order_release(Memory::Record *record) noexcept {
+std::vector<Use> order_release(Memory::Record *record) {
     ENTREPOT_ASSERT(record->count() <= 1);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const std::uint32_t peers = record->peers.load(std::memory_order_acquire);
     if ((peers & PeerBits::consumers) == 0)
         return {};
-    Memory memory = Memory::attach(record);
+    // a Memory without a reference of its own
+    struct Unowned {
+        Memory memory;
+        ~Unowned() { memory.detach(); }
+    };
+    const Unowned released{Memory::attach(record)};
     std::vector<Use> pending;
     try {
         PeerStreams streams;
-        streams.add(memory, memory.has_destroyable_owner_stream() ? PeerStreams::Which::consumers
-                                                                  : PeerStreams::Which::all);
+        streams.add(released.memory, released.memory.has_destroyable_owner_stream()
+                                         ? PeerStreams::Which::consumers
+                                         : PeerStreams::Which::all);
         // The owner's stream is the first, unless the library has no current stream.
         const bool has_owner = !streams.empty() && streams[0].is_owners;
         const std::uint64_t capture = has_owner ? streams[0].queue.capture() : 0;
@@ -242,13 +255,13 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
                 else if (is_in_capture(consumer, 0))
                     pending.push_back({consumer.as_event_queue(), 1});
                 // A captured consumer would take the owner's stream into its graph.
-            } catch (...) {  // the driver refuses for this stream: the release can be ordered no
-                             // better with it
+            } catch (const Error &error) {
+                rethrow_unless_refused(error);  // else the other streams can still be ordered
             }
         }
-    } catch (...) {  // no library answers
+    } catch (const Error &error) {
+        rethrow_unless_refused(error);  // else no library answers
     }
-    memory.detach();
     return pending;
 }
 

@@ -247,9 +247,10 @@ void Memory::Ordering::mark_waited(const Blockers &blockers, const Queue &queue)
                 entry.waited_by = queue.identity()->number;
 }
 
-std::vector<Use> Memory::Ordering::take_all(bool with_consumers) {
+void Memory::Ordering::move_all_to(std::vector<Use> &uses, bool with_consumers) {
     ENTREPOT_ASSERT(!mutex.held());
-    std::vector<Use> uses;
+    // what throws comes first
+    uses.reserve(uses.size() + entries.size() + (with_consumers ? consumers.size() : 0));
     for (Entry &entry : entries)
         if (!entry.precedes_import && !is_known_done(entry.queue, entry.position))
             keep_latest(uses, {std::move(entry.queue), entry.position});
@@ -261,7 +262,6 @@ std::vector<Use> Memory::Ordering::take_all(bool with_consumers) {
             keep_latest(uses, {std::move(consumer.queue), position});
         }
     consumers.clear();
-    return uses;
 }
 
 namespace {

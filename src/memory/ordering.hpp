@@ -130,11 +130,14 @@ struct Memory::Ordering {
     // Marks the entries that `queue` waits for now.
     void mark_waited(const Blockers &blockers, const Queue &queue) ENTREPOT_REQUIRES(mutex);
 
-    // Returns: what the release of the memory has to wait for. The log is empty afterwards.
-    //          `with_consumers`: all work in the consumers' queues as well. Without them, a queue
-    //          that only this log refers to would be unknown to the quarantine.
+    // Adds to `uses` what the release of the memory has to wait for. The log is empty afterwards.
+    // `with_consumers`: all work in the consumers' queues as well. Without them, a queue that only
+    // this log refers to would be unknown to the quarantine.
+    //
+    // Throws: bad_alloc; the log is unchanged.
     // Requires: nothing else refers to the memory, so `mutex` is not needed.
-    std::vector<Use> take_all(bool with_consumers) ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;
+    void move_all_to(std::vector<Use> &uses,
+                     bool with_consumers) ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;
 
 private:
     [[gnu::noinline]] static Ordering &make(Record &record);
@@ -150,6 +153,8 @@ private:
 // GIL: as StreamLibrary::current_stream.
 // Returns: work of consumers that the release has to wait for. The owner has no stream, names one
 //          that it may have destroyed, or its stream is captured and cannot wait.
-std::vector<Use> order_release(Memory::Record *record) noexcept;
+// Throws: bad_alloc or USMAllocationError if memory for events or the result is missing. Consumers
+//         may then still work on the memory. A stream that the driver refuses is skipped.
+std::vector<Use> order_release(Memory::Record *record);
 
 }  // namespace entrepot

@@ -489,9 +489,9 @@ void PoolResource::State::keep_to_limit() {
 
 // No block is in use. Waiting blocks go to the upstream with all pending accesses, and the upstream
 // waits for them.
-void PoolResource::State::end() {
-    ENTREPOT_ASSERT(HeldMutexes::is_empty());
-    take_from_all_magazines();
+void PoolResource::State::return_everything() {
+    for (Magazine *magazine : magazines)
+        empty_magazine(*magazine);
     Pending pending = waiting.outstanding();
     for (const auto &free_list : free_lists)
         free_list->add_bindings(pending.uses);
@@ -500,6 +500,15 @@ void PoolResource::State::end() {
         free_list->collect_all(pending, returned);
         return_upstream(free_list->place, std::move(returned));
     }
+}
+
+void PoolResource::State::end() noexcept {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
+    try {
+        return_everything();
+    } catch (...) {  // no memory for the lists: what is not returned leaks
+    }
+    drop_magazines();
 }
 
 // ------------------------------------------------------------------ statistics

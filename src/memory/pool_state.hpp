@@ -118,9 +118,7 @@ struct PoolResource::State {
     void empty_bin(Magazine &magazine, std::size_t index);
     void empty_magazine(Magazine &magazine);
     void empty_own_magazines();
-    void absorb(Magazine &magazine);  // of a thread that ends
-    // when the pool ends, and no other thread uses it
-    void take_from_all_magazines() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;
+    void absorb(Magazine &magazine) noexcept;  // of a thread that ends
 
     CentralFreeList &free_list_of(const Place &place) ENTREPOT_REQUIRES(mutex);
     CentralFreeList *find_free_list(const Place &place) const noexcept ENTREPOT_REQUIRES(mutex);
@@ -147,7 +145,10 @@ struct PoolResource::State {
     std::size_t return_free();
     std::size_t return_upstream(const Place &place, std::vector<Returned> returned) noexcept;
     void keep_to_limit();
-    void end() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;  // no other thread uses the pool
+    // For the pool's end, when no other thread uses it.
+    void end() noexcept;
+    void return_everything() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;
+    void drop_magazines() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;
 };
 
 }  // namespace entrepot

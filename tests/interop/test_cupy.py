@@ -235,3 +235,20 @@ def test_pinned_memory_is_imported_as_host_memory() -> None:
     assert (array.data_ptr, array.kind) == (theirs.ctypes.data, "host")
     ep.fill(array, 7).wait()
     assert set(theirs.ravel().tolist()) == {7}
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("kind", ["host", "shared"])
+@pytest.mark.parametrize("take", [cupy.asarray, cupy.from_dlpack], ids=["cai", "dlpack"])
+def test_host_consumer_waits_for_cupys_kernel(take: Any, kind: str) -> None:
+    peer = CuPy(own_stream=True)
+    array = ep.zeros(2, "int32", device="cuda:0", kind=kind)
+    with peer.on():
+        theirs = take(array)
+        peer.start_slow_kernel(theirs)
+        assert not peer.is_idle(theirs), (
+            "the kernel must be slow enough for a test to mean anything"
+        )
+        seen = np.from_dlpack(array)
+        assert seen.ctypes.data == array.data_ptr
+        assert seen[0] == cuda_kernels.RESULT

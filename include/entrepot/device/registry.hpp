@@ -47,7 +47,8 @@ const Queue &current_queue();
 Device current_device();
 
 // The host; always there.
-const Device &host() noexcept;
+// Throws: bad_alloc at the first call.
+const Device &host();
 // The host with its default context, where ordinary host memory is. Neither is ever destroyed,
 // because memory is released until the process exits.
 struct HostPlace {

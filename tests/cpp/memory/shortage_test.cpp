@@ -1,5 +1,7 @@
 // The access log and the tables of queues if memory for them is missing.
+#include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/memory.hpp>
+#include <entrepot/memory/pool.hpp>
 #include <memory/deferred.hpp>
 #include <memory/ordering.hpp>
 
@@ -11,6 +13,7 @@
 #include <iterator>
 #include <new>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -122,6 +125,107 @@ TEST_CASE("access stays in the log if a later one fails") {
     CHECK_FALSE(is_idle_now(later));
     reader.finish();
     CHECK(is_idle_now(later));
+}
+
+TEST_CASE("memory is not released under a consumer if a release lacks memory") {
+    const HeldQueue consumer, user;
+    const Device device = fake::device();
+    bool has_consumer = true, is_logged = true;
+    SUBCASE("consumer has named its queue") { is_logged = false; }
+    SUBCASE("access is logged") { has_consumer = false; }
+    SUBCASE("both") {}
+    bool has_failed = true;
+    for (int count = 0; has_failed; ++count) {
+        CAPTURE(count);
+        int here = 0;
+        bool is_released = false;
+        Memory memory =
+            Memory::borrow(&here, sizeof here, UsmKind::device, device, device.default_context(),
+                           {&is_released, [](void *flag) { *static_cast<bool *>(flag) = true; }});
+        if (has_consumer)
+            memory.add_consumer_queue(consumer.queue, Memory::Consumer::holds_memory);
+        if (is_logged)
+            memory.record_access(Access::read, user.queue, user.submit().position);
+        consumer.submit();
+        has_failed = false;  // a release that catches the error returns as usual
+        before_failure = [&] { has_failed = true; };
+        lacks_memory(count, [&] { memory = {}; });
+        release_finished();
+        CHECK_FALSE(is_released);
+        consumer.finish();
+        user.finish();
+        wait_and_release();
+        CHECK((is_released || has_failed));  // else it leaks
+        fake::hold(consumer.queue);
+        fake::hold(user.queue);
+    }
+    before_failure = {};
+}
+
+TEST_CASE("block is not reused before its accesses if a release lacks memory") {
+    const HeldQueue reader, other_reader;
+    const Queue later = Queue::create(fake::device());
+    bool has_failed = true;
+    for (int count = 0; has_failed; ++count) {
+        CAPTURE(count);
+        Memory memory = Memory::allocate(64, UsmKind::device, later);
+        const void *const data = memory.data();
+        memory.record_access(Access::read, reader.queue, reader.submit().position);
+        memory.record_access(Access::read, other_reader.queue, other_reader.submit().position);
+        has_failed = false;
+        before_failure = [&] { has_failed = true; };
+        lacks_memory(count, [&] { memory = {}; });
+        CHECK(Memory::allocate(64, UsmKind::device, later).data() != data);
+    }
+    before_failure = {};
+}
+
+TEST_CASE("pool that lacks memory at its end frees nothing before its accesses") {
+    const HeldQueue reader;
+    bool has_failed = true;
+    for (int count = 0; has_failed; ++count) {
+        CAPTURE(count);
+        ResourceRef pool = make_resource<PoolResource>(direct_resource());
+        Memory memory = Memory::allocate(64, UsmKind::device, reader.queue, 0, pool.get());
+        const void *const data = memory.data();
+        memory.record_access(Access::read, reader.queue, reader.submit().position);
+        memory = {};
+        has_failed = false;
+        before_failure = [&] { has_failed = true; };
+        lacks_memory(count, [&] { pool = {}; });
+        release_finished();
+        CHECK(is_allocated(data));
+        reader.finish();
+        wait_and_release();
+        CHECK((has_failed || !is_allocated(data)));
+        fake::hold(reader.queue);
+    }
+    before_failure = {};
+}
+
+TEST_CASE("magazine of a thread that ends without memory is emptied by the pool") {
+    const Queue queue = Queue::create(fake::device());
+    bool has_failed = false;
+    // for some number of blocks, those of the magazine exceed the capacity of the free list
+    for (int blocks = 1; blocks <= 160; blocks += 8) {
+        CAPTURE(blocks);
+        ResourceRef pool = make_resource<PoolResource>(direct_resource());
+        std::vector<const void *> data;
+        std::thread([&] {
+            before_failure = [&] { has_failed = true; };  // made before, so destroyed after them
+            std::vector<Memory> memory;
+            for (int i = 0; i < blocks; ++i) {
+                memory.push_back(Memory::allocate(8 << 10, UsmKind::device, queue, 0, pool.get()));
+                data.push_back(memory.back().data());
+            }
+            memory = {};
+            allocations_left = 0;  // the thread's end empties its magazines
+        }).join();
+        pool = {};
+        for (const void *block : data)
+            CHECK_FALSE(is_allocated(block));
+    }
+    CHECK(has_failed);
 }
 
 TEST_CASE("deferred items are returned once if a poll lacks memory") {
