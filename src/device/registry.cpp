@@ -1,5 +1,6 @@
 #include <entrepot/device/registry.hpp>
 
+#include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/core/publish.hpp>
 #include <entrepot/device/queue.hpp>
 
@@ -33,7 +34,7 @@ struct Row {
 
 // Never destroyed, because devices live as long as the process. The mutex is held for moments only,
 // and a fork takes it. Each row has a mutex for loading, which may take long. A fork takes that of
-// the host only.
+// the host only. It is locked without the GIL, because a thread may wait for another that loads.
 struct Registry {
     std::mutex mutex;
     std::vector<std::string> library_directories;  // guarded by mutex
@@ -121,6 +122,7 @@ Row &asked(Row &row) {
             fork_guard::refuse_to_load(row.name);
         fork_guard::arm();
     }
+    const InterpreterLock::Released released;
     const std::lock_guard locked(row.loading);
     if (!row.asked.load(std::memory_order_relaxed)) {
         load(row);
@@ -332,6 +334,7 @@ const Backend &add(const ep_backend *api) {
     std::list<Row> added;
     if (!row)
         row = &added.emplace_back(api->name, nullptr);
+    const InterpreterLock::Released released;
     const std::lock_guard loading(row->loading);
     if (row->asked.load(std::memory_order_relaxed))
         throw Error(ErrorKind::value, "there is a backend '", api->name, "' already");

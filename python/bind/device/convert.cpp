@@ -27,10 +27,24 @@ namespace nb = nanobind;
 namespace entrepot::python {
 namespace {
 
-const Backend &sycl() {
-    static const Backend &backend = registry::backend("sycl");
-    return backend;
-}
+// A backend that is found once. No static local variable: its guard would stay locked while the
+// backend is loaded without the GIL, and a thread that waits for it keeps the GIL.
+class KnownBackend {
+public:
+    constexpr explicit KnownBackend(const char *name) noexcept : name_(name) {}
+    // Throws: DeviceError if the backend is absent.
+    const Backend &get() {
+        const Backend *known = known_.load(std::memory_order_acquire);
+        if (!known) [[unlikely]]
+            known_.store(known = &registry::backend(name_), std::memory_order_release);
+        return *known;
+    }
+
+private:
+    const char *const name_;
+    std::atomic<const Backend *> known_{nullptr};
+};
+constinit KnownBackend sycl("sycl"), cuda("cuda"), hip("hip");
 
 // ----------------------------------------------------------------- queues
 
@@ -100,12 +114,10 @@ const Interned stream_method = "__cuda_stream__", stream_of_torch = "cuda_stream
 // libraries for HIP keep CUDA's name.
 const Backend &stream_backend() {
     try {
-        static const Backend &backend = registry::backend("cuda");
-        return backend;
+        return cuda.get();
     } catch (const Error &absent) {
         try {
-            static const Backend &backend = registry::backend("hip");
-            return backend;
+            return hip.get();
         } catch (const Error &) {
             throw absent;
         }
@@ -193,7 +205,7 @@ Device select(PyObject *text) {
 }  // namespace
 
 Queue queue_from_sycl(void *native) {
-    Queue queue = Queue::from_native(sycl(), native);
+    Queue queue = Queue::from_native(sycl.get(), native);
     RecentQueues::only().keep(nullptr, queue);
     return queue;
 }
@@ -205,8 +217,8 @@ Device known_device(PyObject *object) {
     if (!native)
         return {};
     ep_device handle;
-    sycl().call(&ep_backend::device_from_native, native, &handle);
-    return sycl().device(handle);
+    sycl.get().call(&ep_backend::device_from_native, native, &handle);
+    return sycl.get().device(handle);
 }
 
 Queue known_queue(PyObject *object) {
@@ -217,7 +229,7 @@ Queue known_queue(PyObject *object) {
     void *const native = dpctl_queue(object);
     if (!native)
         return {};
-    Queue queue = Queue::from_native(sycl(), native);
+    Queue queue = Queue::from_native(sycl.get(), native);
     RecentQueues::only().keep(object, queue);
     return queue;
 }
@@ -226,7 +238,7 @@ Context known_context(PyObject *object) {
     if (const Context *context = try_cast<Context>(object))
         return *context;
     void *const native = dpctl_context(object);
-    return native ? Context::from_native(sycl(), native) : Context();
+    return native ? Context::from_native(sycl.get(), native) : Context();
 }
 
 Device device_from(PyObject *object) {
@@ -277,7 +289,7 @@ Context context_from(PyObject *object) {
         return device.default_context();
     if (const SyclCapsule capsule = capsule_in(object); capsule.object()) {
         Context context = capsule.is_queue() ? queue_from_sycl(capsule.pointer()).context()
-                                             : Context::from_native(sycl(), capsule.pointer());
+                                             : Context::from_native(sycl.get(), capsule.pointer());
         if (!capsule.mark_used())
             refuse(capsule);
         return context;
@@ -293,7 +305,7 @@ Event event_from(PyObject *object, const char *expected) {
     if (const Event *const event = event_of(object))
         return *event;
     if (void *const native = dpctl_event(object))
-        return Event::from_native(sycl(), native);
+        return Event::from_native(sycl.get(), native);
     throw Error(ErrorKind::type, expected, ", not ", shown(object));
 }
 

@@ -27,17 +27,20 @@ def run(code: str, **environment: str | None) -> str:
     return output_of([sys.executable, "-c", code], env=variables, timeout=120).strip()
 
 
-def row_of_plugin(folder: Path, source: str) -> str:
-    """The row of `core.backends()` for SYCL with a plugin compiled from this C source."""
+#: Prints the row of SYCL.
+ROW = """
+import entrepot._core as core
+print(*(row for row in core.backends() if row[0] == 'sycl'))
+"""
+
+
+def run_with_plugin(folder: Path, source: str, code: str = ROW) -> str:
+    """Runs the code with a plugin for SYCL that is compiled from this C source."""
     file, include = folder / "plugin.c", Path(__file__).parents[3] / "include"
     file.write_text(source)
     library = folder / "libentrepot_sycl9.so"
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{include}", "-o", library, file], check=True)
-    return run(
-        "import entrepot._core as core\n"
-        "print(*(row for row in core.backends() if row[0] == 'sycl'))",
-        ENTREPOT_PLUGIN_PATH=str(folder),
-    )
+    return run(code, ENTREPOT_PLUGIN_PATH=str(folder))
 
 
 LISTED = "print(','.join(str(device) for device in ep.devices()))"
@@ -130,7 +133,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert "libentrepot_sycl9.so is not there" in out
 
     def test_backend_that_cannot_list_devices_is_absent_with_reason(self, tmp_path):
-        row = row_of_plugin(
+        row = run_with_plugin(
             tmp_path,
             """
             #include <entrepot/device/backend.h>
@@ -152,7 +155,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert row == "('sycl', False, 'the driver is having a bad day')"
 
     def test_plugin_without_table_is_refused(self, tmp_path):
-        row = row_of_plugin(
+        row = run_with_plugin(
             tmp_path,
             """
             #include <entrepot/device/backend.h>
@@ -162,6 +165,44 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
             """,
         )
         assert "libentrepot_sycl9.so returned no table of functions" in row
+
+    def test_threads_run_while_backend_is_loaded(self, tmp_path):
+        out = run_with_plugin(
+            tmp_path,
+            """
+            #include <entrepot/device/backend.h>
+            #include <stdio.h>
+            #include <stdlib.h>
+            #include <unistd.h>
+            ep_status entrepot_backend(const ep_loader *loader, const ep_backend **backend) {
+                fclose(fopen("loading", "w"));
+                for (int turn = 0; turn < 500 && access("seen", F_OK) != 0; ++turn) usleep(10000);
+                loader->set_error(access("seen", F_OK) == 0 ? "seen" : "no thread ran");
+                return EP_DEVICE_ERROR;
+            }
+            """,
+            f"""
+import os, pathlib, threading, time
+import entrepot as ep
+
+def load():
+    try:
+        ep.device("opencl")
+    except ep.DeviceError as error:
+        print(error)
+
+os.chdir({str(tmp_path)!r})
+threads = [threading.Thread(target=load) for _ in range(2)]
+for thread in threads:
+    thread.start()
+while not pathlib.Path("loading").exists():
+    time.sleep(0.01)
+pathlib.Path("seen").touch()
+for thread in threads:
+    thread.join()
+""",
+        )
+        assert out.count("sycl: seen") == 2, out
 
     @pytest.mark.parametrize("name", ["libsycl.so.8", "libsycl.so.7"])
     def test_other_sycl_generation_is_refused(self, tmp_path, name):
