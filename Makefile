@@ -1,21 +1,21 @@
 # Jobs for a working copy. Each target sets up what it needs: the virtual environment, Python
 # packages, and on Debian as root also system packages.
 #
-#   make demo       which libraries can import whose memory, with addresses and times
-#   make test       C++ and Python tests with the light peers; PEERS=all adds torch and the other heavy ones. With
-#                   PYTHON=python3.13t without the GIL, and with the peers that have wheels for such interpreters
-#   make peer-suites  the peers' own test suites, run with Entrepot's drop-in modules
-#   make conformance  results of `entrepot check` for the peers, in docs/conformance.md
-#   make bench      times of Entrepot and the peers; PEERS=all adds PyTorch and HIP Python
-#   make docs       the documentation, in build/docs
-#   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
-#   make bindings   the modules of C libraries, from their headers, with tools/bindgen (make bindgen)
-#   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests and Python's threads under
-#                   ThreadSanitizer
-#   make fuzz       random kernels, then random objects of the exchange, for SECONDS=60 each, with fresh seeds; FUZZ_ARGS="--seed 7"
-#   make gpu        build and test on a machine with an NVIDIA GPU and its Python; PARTS="build cpp interop"
-#   make develop    editable: changes below python/entrepot/ need no new installation
-#   make clean      removes what was built; .venv stays
+#   - make demo       which libraries can import whose memory, with addresses and times
+#   - make test       C++ and Python tests with the light peers; PEERS=all adds torch and the other heavy ones. With
+#                     PYTHON=python3.13t without the GIL, and with the peers that have wheels for such interpreters
+#   - make peer-suites  the peers' own test suites, run with Entrepot's drop-in modules
+#   - make conformance  results of `entrepot check` for the peers, in docs/conformance.md
+#   - make bench      times of Entrepot and the peers; PEERS=all adds PyTorch and HIP Python
+#   - make docs       the documentation, in build/docs
+#   - make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
+#   - make bindings   the modules of C libraries, from their headers, with tools/bindgen (make bindgen)
+#   - make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests and Python's threads under
+#                     ThreadSanitizer
+#   - make fuzz       random kernels, then random objects of the exchange, for SECONDS=60 each, with fresh seeds; FUZZ_ARGS="--seed 7"
+#   - make gpu        build and test on a machine with an NVIDIA GPU and its Python; PARTS="build cpp interop"
+#   - make develop    editable: changes below python/entrepot/ need no new installation
+#   - make clean      removes what was built; .venv stays
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:

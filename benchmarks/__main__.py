@@ -1,4 +1,7 @@
-"""Runs the named topics, or all of them; exit status 1 if a required ratio was missed."""
+"""Runs the named topics, or all of them; exit status 1 if a required ratio was missed.
+
+Requires dpctl and dpnp, which most topics compare with.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import entrepot as ep
 from . import kernels  # its import adds the examples' folder to sys.path
 from .harness import Pair
 
-NUMBERS, ROWS, POINTS, KNOWN, CENTRES, SIDE = 1 << 22, (2000, 2000), 2000, 1000, 16, 1000
+NUMBERS, ROWS, POINTS, KNOWN, CENTERS, SIDE = 1 << 22, (2000, 2000), 2000, 1000, 16, 1000
 
 import gaussian_elimination  # noqa: E402
 import gpairs  # noqa: E402
@@ -84,11 +84,11 @@ def gpairs(first, second, edges_squared, histogram):
     histogram += parts.sum(axis=0)
 
 @numba.njit(parallel=True)
-def kmeans(points, centres, nearest):
+def kmeans(points, centers, nearest):
     for i in numba.prange(points.shape[0]):
         best, best_distance = 0, 1e300
-        for k in range(centres.shape[0]):
-            dx, dy = points[i, 0] - centres[k, 0], points[i, 1] - centres[k, 1]
+        for k in range(centers.shape[0]):
+            dx, dy = points[i, 0] - centers[k, 0], points[i, 1] - centers[k, 1]
             distance = dx * dx + dy * dy
             if distance < best_distance:
                 best, best_distance = k, distance
@@ -138,8 +138,8 @@ def _examples() -> list[Example]:
                     np.empty(POINTS, "i8")]),
         Example("gpairs", "gpairs", gpairs.weighted_pairs[POINTS],
                 [points, points.copy(), np.linspace(0.05, 1.0, 11) ** 2, np.zeros(10)]),
-        Example("k-means, nearest centres", "kmeans", kmeans.assign[NUMBERS // 4],
-                [random.random((NUMBERS // 4, 2)), random.random((CENTRES, 2)),
+        Example("k-means, nearest centers", "kmeans", kmeans.assign[NUMBERS // 4],
+                [random.random((NUMBERS // 4, 2)), random.random((CENTERS, 2)),
                     np.empty(NUMBERS // 4, "i8")]),
         Example("histogram", "histogram",
             histogram.histogram[NUMBERS // histogram.EACH, histogram.GROUP],

@@ -107,14 +107,14 @@ def dlpack_pairs() -> list[Pair]:
             60, names,
         ),
         Pair(
-            'np.from_dlpack(shared USM, device="cpu"), against of NumPy', 'np.from_dlpack(ours, '
-                'device="cpu")',
+            'np.from_dlpack(shared USM, device="cpu"), against a NumPy array',
+            'np.from_dlpack(ours, device="cpu")',
             'np.from_dlpack(plain, device="cpu")', 1 / 1.2, names,
         ),
-        Pair("np.asarray(shared USM), against of a memoryview", "np.asarray(ours)",
+        Pair("np.asarray(shared USM), against a memoryview", "np.asarray(ours)",
             "np.asarray(view)", 1 / 1.2, names),
         # NumPy makes a memoryview of any object but a memoryview, so this is the fair comparison.
-        Pair("np.asarray(shared USM), against of an array.array", "np.asarray(ours)",
+        Pair("np.asarray(shared USM), against an array.array", "np.asarray(ours)",
             "np.asarray(items)", 1 / 1.02, names),
     ]  # fmt: skip
 

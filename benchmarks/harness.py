@@ -203,10 +203,6 @@ def runtime_ns(program: str, *arguments: str | Path) -> dict[str, float]:
     }
 
 
-#: Each topic is a function that yields its pairs; a missing peer yields none.
-Topic = Callable[[], "list[Pair]"]
-
-
 def print_table(results: list[Result]) -> None:
     print(
         f"{'what':58} {'ours':>12} {'peer':>12} {'ratio':>8} {'at least':>9} "

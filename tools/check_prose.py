@@ -31,10 +31,10 @@ LONGEST_CASE_NAME = 72  # characters of a doctest case
 WORDS = [
     (r"\b(?:nobody|somebody|anybody|everybody|whoever)\b", "name the program or the object"),
     (r"\b(?:he|she|his|him|himself|whom)\b", "a program is 'it'"),
-    (r"(?<=[a-z,;] )who\b", "a program is 'it': that"),
+    (r"(?<=[a-z,;:] )who\b", "a program is 'it': that"),
     (r"\bof (?:ours|theirs)\b", "say which"),
-    (r"\b(?:lets?|letting) (?:\w+ )?go\b", "releases"),
-    (r"\bgives? (?:it |them |the \w+ )?(?:back|up)\b", "releases"),
+    (r"\b(?:lets?|letting) (?:\w+ ){0,3}go\b", "releases"),
+    (r"\bgiv(?:es?|en|ing) (?:it |them |the \w+ )?(?:back|up)\b", "returns, releases"),
     (r"\b(?:comes?|came|coming) behind\b", "waits for, is ordered after"),
     (r"\b(?:has|have|takes?) (?:its|their) turn\b", "is ordered after"),
     (r"\b(?:takes?|taken|took) in(?=[ ,.;]|$)", "imports"),
@@ -75,6 +75,13 @@ COMMENTED = {
     ".txt": "#",
     ".yaml": "#",
     ".toml": "#",
+    ".pyx": "#",
+    ".pxd": "#",
+    ".pat": "#",
+    ".allow": "#",
+    ".supp": "#",
+    "Makefile": "#",
+    "run": "#",  # .ci/run
 }
 
 
@@ -189,7 +196,7 @@ def texts_of(path: Path, source: str) -> Iterator[Text]:
         return texts_of_python(source)
     if path.suffix == ".md":
         return texts_of_markdown(source)
-    sign = COMMENTED.get(path.suffix)
+    sign = COMMENTED.get(path.suffix or path.name)
     return (
         texts_of_cpp(source)
         if sign == "//"

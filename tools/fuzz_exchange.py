@@ -3,7 +3,7 @@ bytes as the oracle.
 
     python tools/fuzz_exchange.py [--seconds 60] [--seed N] [--out FOLDER]
 
-Exits with 1, and writes a minimised script for each such case, if an import or export:
+Exits with 1, and writes a minimized script for each such case, if an import or export:
 
 - differs from NumPy, refuses valid input, or raises an undocumented exception,
 - calls a deleter too early, twice or never, or leaks,

@@ -4,13 +4,13 @@
     FOLDER]
 
 Exits with 1 if a backend differs from the simulator, refuses a program, crashes or hangs, and
-writes a minimised script for each such case. A fault of Intel's or GCC's compiler is counted apart
+writes a minimized script for each such case. A fault of Intel's or GCC's compiler is counted apart
 under these conditions:
 
 - Another backend is right, and the fault recurs in another process.
-- The fault is absent without the compiler's vectoriser or optimiser, or with another target.
-- On the host the program is right with traps for undefined behaviour and without the vectoriser.
-- A fault of GCC's vectoriser recurs without `restrict`, because UBSan does not check that.
+- The fault is absent without the compiler's vectorizer or optimizer, or with another target.
+- On the host the program is right with traps for undefined behavior and without the vectorizer.
+- A fault of GCC's vectorizer recurs without `restrict`, because UBSan does not check that.
 
 More faults of compilers than `Kernels.most_known` make the exit status 1 as well.
 """
@@ -42,11 +42,11 @@ MODULES = st.integers(0, 9).flatmap(lambda number: programs() if number else sum
 #: Environments of Intel's compiler. The first with which a case passes names the faulty part.
 _INTEL = {
     "Intel's code for AVX-512": {"CL_CONFIG_CPU_TARGET_ARCH": "core-avx2"},
-    "Intel's vectoriser": {"CL_CONFIG_CPU_VECTORIZER_MODE": "1"},
-    "Intel's optimiser": {"CL_CONFIG_LLVM_OPTIONS": "-opt-bisect-limit=0"},
+    "Intel's vectorizer": {"CL_CONFIG_CPU_VECTORIZER_MODE": "1"},
+    "Intel's optimizer": {"CL_CONFIG_LLVM_OPTIONS": "-opt-bisect-limit=0"},
 }
 
-#: Options of the host's compiler: no vectoriser, and undefined behaviour ends the process.
+#: Options of the host's compiler: no vectorizer, and undefined behavior ends the process.
 _DEFINED = (
     "-fno-tree-vectorize -fno-tree-slp-vectorize -fsanitize=undefined "
     "-fsanitize-undefined-trap-on-error"
@@ -197,7 +197,7 @@ class Kernels(Fuzzer):
                 ),
                 None,
             )
-        return "GCC's vectoriser" if recurs(self._compiler("no_restrict", _NO_RESTRICT)) else None
+        return "GCC's vectorizer" if recurs(self._compiler("no_restrict", _NO_RESTRICT)) else None
 
     def _run_apart(
         self, variables: dict[str, str], case: dict[str, Any], place: str

@@ -1,4 +1,4 @@
-"""The general part of a fuzzer: cases in child processes, minimisation, reproducers, the
+"""The general part of a fuzzer: cases in child processes, minimization, reproducers, the
 summary.
 
 Case k of seed S is always the same: Hypothesis draws it from bytes that depend on S and k only.
@@ -210,7 +210,7 @@ class Fuzzer:
         raise NotImplementedError
 
 
-def minimised(
+def minimized(
     fuzzer: Fuzzer, child: Child, case: Any, failure: Failure, seconds: float, taken: float
 ) -> Any:
     """The smallest case found in the time that fails in the same way. The case itself has taken
@@ -271,10 +271,10 @@ def parser(description: str) -> argparse.ArgumentParser:
         "--failures", type=int, default=5, help="stop after so many failures (default 5)"
     )
     made.add_argument(
-        "--minimise",
+        "--minimize",
         type=float,
         default=120,
-        help="seconds that a failure is minimised for (default 120)",
+        help="seconds that a failure is minimized for (default 120)",
     )
     made.add_argument("--patience", type=float, help="seconds after which a case counts as hanging")
     made.add_argument(
@@ -408,7 +408,7 @@ def report(
         print(f"  {name}: {failure}; a known fault of {known}: {path}", flush=True)
         return
     counts["failures"] += 1
-    smallest = minimised(fuzzer, child, case, failure, options.minimise, taken)
+    smallest = minimized(fuzzer, child, case, failure, options.minimize, taken)
     path = options.out / f"{stem}.py"
     path.write_text(fuzzer.script(smallest, f"{name}: {failure}"))
     print(

@@ -13,10 +13,12 @@
 #
 # Tests that do not depend on a device (command line, C libraries, projects) run in `make test`.
 #
-# Variables: PYTEST_ARGS, passed to the parts in Python; GPU_CMAKE_ARGS, passed to CMake; and
-# ENTREPOT_REQUIRE, the needs that must be met.
-# By default these are a CUDA device and every peer but dpctl, dpnp and HIP Python, which need
-# libraries of SYCL or AMD.
+# Variables:
+#   - PYTEST_ARGS, passed to the parts in Python
+#   - GPU_CMAKE_ARGS, passed to CMake
+#   - GPU_CTEST, appended to the pattern of C++ tests
+#   - ENTREPOT_REQUIRE, the needs that must be met. The default is a CUDA device and every peer without
+#     dpctl, dpnp and HIP Python, which need libraries of SYCL or AMD.
 #
 # For `python -m benchmarks.cuda`, build with GPU_CMAKE_ARGS=-DENTREPOT_ASSERTIONS=OFF: assertions
 # are on with tests, and slow short calls down.
@@ -107,7 +109,7 @@ part_interop() {
 
 part_device() {
     tests tests/contract tests/python/device tests/python/array tests/python/exchange tests/python/adapters \
-        tests/python/test_c_interface.py tests/robustness tests/project/test_documents.py
+        tests/python/extensions/test_c_interface.py tests/robustness tests/project/test_documents.py
 }
 
 part_memory() {
@@ -156,7 +158,7 @@ part_sanitize_python() {
     in_python sanitizer --tool memcheck "${tests[@]}" tests/python/memory/test_cuda_pool.py tests/python/exchange/test_streams.py \
         tests/python/device/test_cuda.py -k "not Fork" &&
         in_python sanitizer --tool racecheck "${tests[@]}" $kernel/test_groups.py $kernel/test_functions_of_groups.py \
-            $kernel/test_synchronisation.py $kernel/test_spaces.py
+            $kernel/test_synchronization.py $kernel/test_spaces.py
 }
 
 failed=()

@@ -31,7 +31,7 @@ static PyObject *scale(PyObject *module, PyObject *args) {
     if (is_floating)
         scale_axis(view, view->data, 0, factor);
     else
-        PyErr_SetString(PyExc_TypeError, "scale takes arrays of float32 or float64");
+        PyErr_SetString(PyExc_ValueError, "scale takes arrays of float32 or float64");
     entrepot->release(array);
     if (!is_floating)
         return NULL;

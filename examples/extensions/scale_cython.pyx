@@ -44,7 +44,7 @@ def scale(array, double factor):
     cdef const entrepot_view *view = entrepot.view(handle)
     try:
         if view.dtype_code != 2 or view.dtype_bits not in (32, 64):
-            raise TypeError("scale takes arrays of float32 or float64")
+            raise ValueError("scale takes arrays of float32 or float64")
         with nogil:
             scale_axis(view, <char *> view.data, 0, factor)
     finally:

@@ -1,4 +1,4 @@
-// Scales any array in place, with nanobind: entrepot::Array is a parameter like any other.
+// Scales any array in place, with nanobind, and shows the type caster of entrepot::Array.
 #include "scale.hpp"
 
 #include <entrepot/python/nanobind.hpp>

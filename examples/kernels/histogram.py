@@ -26,7 +26,7 @@ def histogram(data, counts):
     for k in range(EACH):
         value = data[
             first + k * GROUP
-        ]  # one run of memory for each group, in which neighbours read neighbours
+        ]  # one run of memory for each group, in which neighbors read neighbors
         dppy.atomic.add(group_counts, int(value * BINS), 1)
     dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
     if own < BINS:

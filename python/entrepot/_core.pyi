@@ -690,7 +690,7 @@ class Array:
         """Extent of each axis, in elements."""
     @property
     def strides(self) -> tuple[int, ...]:
-        """Distance between neighbours along each axis, in elements (not bytes)."""
+        """Distance between neighbors along each axis, in elements (not bytes)."""
     @property
     def dtype(self) -> Dtype:
         """The type of an element, an entrepot.Dtype."""
@@ -1004,7 +1004,7 @@ def empty(
     queue: object | None = None,
 ) -> Array:
     """
-    An Array of new, uninitialised memory, C-contiguous.
+    An Array of new, uninitialized memory, C-contiguous.
 
     ``device`` is a Device, a selector or a dpctl device. Without it, memory is
     allocated on the device of the innermost ``device_context``, then of
@@ -1212,7 +1212,7 @@ class PythonKernel:
     def function(self) -> Any:
         """The Python function, as it was written."""
     @property
-    def specialisations(self) -> int:
+    def specializations(self) -> int:
         """Number of times that the kernel has been compiled in this process."""
     def __getitem__(self, index: object, /) -> KernelLauncher: ...
     def _translate(
@@ -1229,7 +1229,7 @@ class PythonKernel:
 
         The source is for the local size of the last launch, or for any with ``any_local``.
         """
-    def _specialise(self, device: object = None, dimensions: int | None = None) -> None:
+    def _specialize(self, device: object = None, dimensions: int | None = None) -> None:
         """Compile the kernel for its signatures."""
     def _range(self, index: object, /) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The global and the local range of an index in brackets."""
@@ -1766,7 +1766,7 @@ class DeviceArray(Pointer):
         """Extent of each axis, in elements; (0,) if the shape is unknown."""
     @property
     def strides(self) -> tuple[int, ...]:
-        """Distance between neighbours along each axis, in bytes."""
+        """Distance between neighbors along each axis, in bytes."""
     @property
     def typestr(self) -> str:
         """The type of an element, as a type string of the array interface."""

@@ -16,16 +16,16 @@ from . import __version__, _core
 COMMANDS = {
     "devices": ("every device, and why a backend is absent", "entrepot.device_list"),
     "demo": (
-        "memory handed between the libraries that are installed, and the proof that nothing was "
+        "exchanges between the installed libraries, with addresses that show that nothing was "
         "copied",
         "entrepot.demo",
     ),
     "check": (
-        "whether an exporter or importer, of whatever library, keeps the protocols that it speaks",
+        "test an exporter or importer against the clauses of its protocols",
         "entrepot.check.command",
     ),
     "cache": (
-        "compiled kernels and programs that are kept on disk: list them, or clear them away",
+        "list or remove compiled code on disk",
         "entrepot.code_cache",
     ),
 }
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="entrepot",
         description="Zero-copy exchange of accelerator memory between the libraries of a process.",
         epilog="Exit status: 0 done, 1 the demo saw a copy or missed a write, or a clause failed, "
-        "2 the command line was wrong.",
+        "2 the command line was wrong, 141 if the reader of a pipe closed it.",
     )
     parser.add_argument(
         "--version", action="version", version=f"entrepot {__version__}", help="print the version"

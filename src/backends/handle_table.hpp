@@ -20,12 +20,12 @@ public:
     // Lock order: `make` may call the driver. It is called without the mutex.
     template <class Make> IntrusivePtr<Object> intern(const Key &key, const Make &make) {
         {
-            const MutexLock hold(mutex_);
+            const MutexLock lock(mutex_);
             if (auto known = find(key))
                 return known;
         }
         std::unique_ptr<Object> made = make();
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         if (auto known = find(key))
             return known;
         handles_.insert_or_assign(key, made.get());
@@ -33,19 +33,21 @@ public:
     }
 
     void enter(const Key &key, Object &object) {
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         handles_.insert_or_assign(key, &object);
     }
 
     void forget(const Key &key, const Object &object) noexcept {
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = handles_.find(key);
         if (found != handles_.end() && found->second == &object)  // else another thread replaced it
             handles_.erase(found);
     }
 
+    // True if `test(object)` is true for a handle. It is called with the mutex: it may query the
+    // driver, and must neither use this table nor drop a reference.
     template <class Test> bool any_of(const Test &test) {
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         return std::any_of(handles_.begin(), handles_.end(),
                            [&](const auto &entry) { return test(*entry.second); });
     }

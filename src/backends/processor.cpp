@@ -1,5 +1,6 @@
+// Identity of the processor, by which compiled code is kept.
 #include "backends/processor.hpp"
-#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/core/publish.hpp>
 
 #include <string>
 
@@ -12,7 +13,13 @@
 namespace entrepot::backends {
 namespace {
 
-std::string ask() {
+struct Identity {
+    std::string text = ask();
+
+    static std::string ask();
+};
+
+std::string Identity::ask() {
     std::string identity;
 #if defined(__x86_64__)
     for (const unsigned leaf : {0u, 1u, 7u, 0x80000001u, 0x80000002u, 0x80000003u, 0x80000004u}) {
@@ -35,8 +42,8 @@ std::string ask() {
 }  // namespace
 
 const std::string &processor_identity() {
-    static NoDestructor<std::string> identity(ask());
-    return *identity;
+    static constinit FirstUse<Identity> made;  // also in the child of a fork
+    return made.get().text;
 }
 
 }  // namespace entrepot::backends

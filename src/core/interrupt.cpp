@@ -22,7 +22,8 @@ void set_interrupt_check(InterruptCheck check) noexcept {
 
 bool is_interrupted() noexcept {
     const InterruptCheck check = interrupt_check.load(std::memory_order_acquire);
-    return check && (interrupted = check());
+    interrupted = check && check();
+    return interrupted;
 }
 
 bool take_interruption() noexcept { return std::exchange(interrupted, false); }

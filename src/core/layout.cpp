@@ -4,8 +4,6 @@
 #include <array>
 #include <limits>
 #include <ostream>
-#include <sstream>
-#include <utility>
 
 #include <entrepot/core/error.hpp>
 

@@ -4,7 +4,6 @@
 #include "device/selector.hpp"
 
 #include <deque>
-#include <mutex>
 #include <vector>
 
 namespace entrepot {
@@ -44,7 +43,7 @@ struct Backend::DeviceTable {
     }
 
     const Device::Record *insert(std::unique_ptr<Device::Record> record) {
-        const MutexLock locked(mutex);
+        const MutexLock lock(mutex);
         if (const Device::Record *earlier = find(record->handle))
             return earlier;
         const Device::Record *const kept = records.emplace_back(std::move(record)).get();

@@ -68,7 +68,7 @@ Context Context::from_native(const Backend &backend, void *native) {
 
 Context Context::adopt(const Backend &backend, ep_context handle) {
     const auto find_known = [&]() -> Record * {
-        const MutexLock locked(live().mutex);
+        const MutexLock lock(live().mutex);
         return live().find(backend, handle);
     };
     // The driver is called without the table's mutex.
@@ -83,7 +83,7 @@ Context Context::adopt(const Backend &backend, ep_context handle) {
             if (record->is_default)
                 record->make_immortal();
             record->devices = devices_of(backend, handle);
-            const MutexLock locked(live().mutex);
+            const MutexLock lock(live().mutex);
             known = live().find(backend, handle);  // another thread may be faster
             if (!known) {
                 live().insert(record.get());
@@ -101,7 +101,7 @@ Context Context::adopt(const Backend &backend, ep_context handle) {
 void Context::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // the last reference calls the driver
     {
-        const MutexLock locked(live().mutex);
+        const MutexLock lock(live().mutex);
         if (!live().remove_if_dead(record))
             return;
     }

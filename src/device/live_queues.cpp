@@ -49,7 +49,7 @@ LiveQueues &live_queue_table() {
 
 std::vector<Queue> live_queues(const Context &context) {
     std::vector<Queue> queues;
-    const MutexLock locked(live_queue_table().mutex);
+    const MutexLock lock(live_queue_table().mutex);
     live_queue_table().for_each([&](Queue::Record &record) {
         ENTREPOT_ASSERT(record.context);
         if (record.handle && record.context == context &&

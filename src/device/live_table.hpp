@@ -16,8 +16,6 @@
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/device/backend.hpp>
 
-#include <atomic>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 

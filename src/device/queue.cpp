@@ -81,13 +81,13 @@ class ContextQueues {
 public:
     Queue find(const Context &context, const Device &device) {
         {
-            const MutexLock locked(mutex_);
+            const MutexLock lock(mutex_);
             if (const Queue *const known = known_queue(context, device))
                 return *known;
         }
         const Queue made = Queue::create(context, device, {});
         Queue displaced;  // dropped after the mutex
-        const MutexLock locked(mutex_);
+        const MutexLock lock(mutex_);
         if (const Queue *const known = known_queue(context, device))  // another thread was faster
             return *known;
         displaced = std::exchange(queues_[next_++ % queues_.size()], made);
@@ -151,7 +151,7 @@ Queue Queue::of_event(const Context &context, const Device &device, Event event)
     record->completed = event ? 0 : 1;  // no event means that the work is done
     record->last_event = std::move(event);
     record->last_event_position = 1;
-    const MutexLock locked(live_queue_table().mutex);
+    const MutexLock lock(live_queue_table().mutex);
     live_queue_table().insert(record.get());
     return Queue(record.release());
 }
@@ -168,7 +168,7 @@ Queue Queue::as_event_queue() const {
 
 void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
     constexpr std::size_t most_owners = 4;
-    const MutexLock locked(record_->owners_mutex);
+    const MutexLock lock(record_->owners_mutex);
     std::vector<std::shared_ptr<void>> &owners = record_->owners;
     if (owners.size() < most_owners && std::ranges::find(owners, owner) == owners.end())
         owners.push_back(owner);
@@ -178,7 +178,7 @@ void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
 Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool may_be_destroyed) {
     ENTREPOT_ASSERT(foreign || !may_be_destroyed);
     const auto find_known = [&]() -> Record * {
-        const MutexLock locked(live_queue_table().mutex);
+        const MutexLock lock(live_queue_table().mutex);
         return live_queue_table().find(backend, handle);
     };
     // The driver is called without the table's mutex.
@@ -201,7 +201,7 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool m
             record->device = backend.device(device);
             record->may_be_captured = record->device.has(EP_GRAPH_CAPTURE);
             backend.call(&ep_backend::queue_flags, handle, &record->flags);
-            const MutexLock locked(live_queue_table().mutex);
+            const MutexLock lock(live_queue_table().mutex);
             known = live_queue_table().find(backend, handle);  // another thread may be faster
             if (!known) {
                 live_queue_table().insert(record.get());
@@ -221,7 +221,7 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool m
 void Queue::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // the last reference calls the driver
     {
-        const MutexLock locked(live_queue_table().mutex);
+        const MutexLock lock(live_queue_table().mutex);
         if (!live_queue_table().remove_if_dead(record))
             return;
     }

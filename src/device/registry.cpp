@@ -113,7 +113,7 @@ void load(Row &row) {
     }
 }
 
-Row &asked(Row &row) {
+Row &loaded(Row &row) {
     if (row.asked.load(std::memory_order_acquire))
         return row;
     if (brings_runtime(row)) {
@@ -181,7 +181,7 @@ std::vector<Device> matching(const Selector &selector, const std::vector<Row *> 
     std::vector<Device> found;
     for (Row *row : rows) {
         std::ranges::copy_if(
-            asked(*row).devices, std::back_inserter(found),
+            loaded(*row).devices, std::back_inserter(found),
             [&](const Device &device) { return matches(selector, device.info()); });
         if (!selector.backend.empty() && !found.empty())
             break;  // cuda:N counts the driver's own devices, not those and SYCL's
@@ -198,7 +198,7 @@ Device best_of(const std::vector<Device> &devices, std::int32_t least) {
     return best;
 }
 
-const Device &host_device() { return asked(*all().host).devices.at(0); }
+const Device &host_device() { return loaded(*all().host).devices.at(0); }
 
 [[noreturn]] void refuse(std::string_view selector, const std::vector<Row *> &rows) {
     std::ostringstream out;
@@ -244,7 +244,7 @@ const Queue &named_queue() {
 }
 
 // Read once: what programs change in between is the context, not the variable. No static
-// initialisation, which a thread that loads a backend would leave unfinished in a forked child: two
+// initialization, which a thread that loads a backend would leave unfinished in a forked child: two
 // threads find the same queue.
 const Queue &initial_queue() {
     static std::atomic<const Queue *> known{nullptr};
@@ -272,7 +272,7 @@ void add_library_directory(std::string directory) {
 std::vector<BackendReport> report() {
     std::vector<BackendReport> rows;
     for (Row *row : every_row())
-        rows.push_back({asked(*row).name, row->backend != nullptr, row->reason});
+        rows.push_back({loaded(*row).name, row->backend != nullptr, row->reason});
     return rows;
 }
 
@@ -281,7 +281,7 @@ const Backend &backend(std::string_view name) {
     if (!row)
         throw Error(ErrorKind::device, "there is no backend '", name,
                     "': ", "the names are sycl, cuda, hip and host");
-    if (!asked(*row).backend)
+    if (!loaded(*row).backend)
         throw Error(ErrorKind::device, "the ", name, " backend is absent: ", row->reason);
     return *row->backend;
 }
@@ -289,7 +289,7 @@ const Backend &backend(std::string_view name) {
 std::vector<Device> devices() {
     std::vector<Device> devices;
     for (Row *row : every_row())
-        std::ranges::copy(asked(*row).devices, std::back_inserter(devices));
+        std::ranges::copy(loaded(*row).devices, std::back_inserter(devices));
     return devices;
 }
 
@@ -318,7 +318,7 @@ Device current_device() { return current_queue().device(); }
 const Device &host() { return host_device(); }
 
 Device default_sycl_device() {
-    Row &row = asked(*find_row("sycl"));
+    Row &row = loaded(*find_row("sycl"));
     const Device best = best_of(row.devices, 0);
     if (!best)
         throw Error(ErrorKind::device, "there is no SYCL device: ", row.reason);

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 
 namespace entrepot {
 namespace {
@@ -39,7 +38,7 @@ Part consumers{0, max_consumer_libraries, 1},
 }  // namespace
 
 unsigned register_stream_library(const StreamLibrary &library) noexcept {
-    const MutexLock locked(registration_mutex());
+    const MutexLock lock(registration_mutex());
     Part &part = library.takes_exports ? consumers : others;
     const unsigned next = part.next.load(std::memory_order_relaxed);
     for (unsigned number = part.first; number < next; ++number)

@@ -1,5 +1,7 @@
 #include "exchange/gpu.hpp"
 
+#include <entrepot/core/publish.hpp>
+
 #include <atomic>
 
 namespace entrepot::exchange {
@@ -14,12 +16,8 @@ template <const char *backend> const GpuDevices &devices_of() {
     thread_local GpuDevices none;
     try {
         const std::vector<Device> &devices = registry::devices(registry::backend(backend));
-        if (!devices.empty()) {
-            // Racing threads make it twice, which is harmless.
-            auto *const made = new GpuDevices{&devices, {}};
-            kept.store(made, std::memory_order_release);
-            return *made;
-        }
+        if (!devices.empty())
+            return publish(kept, GpuDevices{&devices, {}});
         none.reason = "the driver lists none";
     } catch (const Error &error) {
         none.reason = error.what();

@@ -6,7 +6,7 @@
 #include "kernel/codegen/dialects.hpp"
 #include "kernel/ir/module.hpp"
 #include "kernel/passes/check.hpp"
-#include "kernel/passes/optimise.hpp"
+#include "kernel/passes/optimize.hpp"
 
 #include <utility>
 
@@ -19,7 +19,7 @@ ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel,
     inline_barrier_functions(module);
     ir::drop_uncalled(module);
     ir::make_names_unique(module);
-    summarise(module);
+    summarize(module);
     module.checks_bounds = target.debug;
     check_local_memory(module, target);
     check_uniform(module);
@@ -35,7 +35,7 @@ Compiled compile(const std::shared_ptr<const syntax::Function> &kernel,
     if (!target.debug)
         find_certain_accesses(module, reach, accesses);
     std::vector<LostUpdate> lost_updates = lost_updates_of(module, target.dimensions);
-    optimise(module, dialect_row(target.dialect).integers);
+    optimize(module, dialect_row(target.dialect).integers);
     Compiled compiled = emit(module, arguments, target);
     compiled.reach = std::move(reach);
     compiled.accesses = std::move(accesses);

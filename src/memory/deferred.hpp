@@ -77,16 +77,16 @@ public:
     }
 
     // Returns: the items whose work is done. Never blocks.
-    std::vector<Item> take_finished() { return taken_finished(false); }
+    std::vector<Item> take_finished() { return poll(false); }
 
     // Returns: all items, once their work is done. Items of failed work stay.
     // Blocks: until then.
     std::vector<Item> wait_for_all() {
-        std::vector<Item> all = taken_finished(true);
+        std::vector<Item> all = poll(true);
         // One round may only move items from their heaps into quarantine. After two rounds without
         // a result, none will follow.
         for (int fruitless = 0; fruitless < 2 && !is_empty() && wait_for_some(); ++fruitless)
-            for (Item &item : taken_finished(true)) {
+            for (Item &item : poll(true)) {
                 all.push_back(std::move(item));
                 fruitless = -1;
             }
@@ -140,7 +140,7 @@ private:
                            [](const Use &use) { return use.queue && use.position != 0; });
     }
 
-    std::vector<Item> taken_finished(bool may_block) {
+    std::vector<Item> poll(bool may_block) {
         while (advance_completed()) {
         }
         do {

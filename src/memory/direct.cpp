@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
 
 namespace entrepot {
 namespace {
@@ -22,7 +21,7 @@ bool is_prompt(const Place &place, bool ordered) noexcept {
 
 bool free_by_driver(const Place &place, void *data) noexcept {
     try {
-        // where that queue is captured, it is freed as where there is no order
+        // if the default queue is capturing, the backend frees the block as without a queue
         const InterpreterLock::Released released;
         const ep_queue queue =
             place.device.has(EP_ORDERED_FREE) ? place.device.default_queue().handle() : nullptr;
@@ -104,7 +103,7 @@ void DirectResource::deallocate(const Place &place, Block block, Pending pending
     try {
         if (block.queue)
             keep_latest(pending.uses, {std::move(block.queue), block.available});
-        waiting().take(place, block.data, std::move(pending));
+        waiting().free_after(place, block.data, std::move(pending));
     } catch (...) {  // no memory for the list: the block leaks
     }
 }

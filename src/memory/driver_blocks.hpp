@@ -5,6 +5,7 @@
 #pragma once
 #include <memory/deferred.hpp>
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,7 @@ public:
 
     explicit DriverBlocks(Free free) noexcept : free_(free) {}
 
-    void take(const Place &place, void *data, Pending pending) noexcept {
+    void free_after(const Place &place, void *data, Pending pending) noexcept {
         try {
             std::erase_if(pending.uses,
                           [](const Use &use) { return is_known_done(use.queue, use.position); });
@@ -57,10 +58,10 @@ private:
         ENTREPOT_ASSERT(HeldMutexes::is_empty());
         for (const Condemned &block : blocks)
             if (may_call(block.place.context.backend()) && !free_(block.place, block.data))
-                try_again(block);
+                add_refused(block);
     }
 
-    void try_again(const Condemned &block) {
+    void add_refused(const Condemned &block) {
         const MutexLock lock(mutex_);
         refused_.push_back(block);
         has_refused_.store(true, std::memory_order_relaxed);

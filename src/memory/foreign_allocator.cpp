@@ -13,7 +13,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -233,7 +232,7 @@ Queue wrap(const Device &device, std::uintptr_t stream) {
     return queue;
 }
 
-// Not a static local: if another thread initialised it during a fork, it would stay unfinished in
+// Not a static local: if another thread initialized it during a fork, it would stay unfinished in
 // the child, which would hang.
 const std::vector<Device> &cuda_devices() {
     static std::atomic<const std::vector<Device> *> known{nullptr};

@@ -16,8 +16,8 @@ struct FreeBlock {
 
     bool is_bound() const noexcept { return queue && !is_known_done(queue, position); }
     // Later work of the block's own queue runs after its work, also in SYCL's out-of-order queues.
-    // Entrepot encloses what it submits there in barriers (backends/sycl, in_order). Memory that
-    // foreign code has seen is in quarantine first.
+    // Entrepot encloses what it submits there in barriers (Queue::submit in
+    // backends/sycl/native.hpp). Memory that foreign code has seen is in quarantine first.
     bool can_access_without_wait(const Queue &other) const noexcept {
         return !is_bound() || queue == other;
     }

@@ -14,7 +14,7 @@ void write_to_stderr(std::string_view line) {
     std::fwrite(whole.data(), 1, whole.size(), stderr);
 }
 
-// The sinks that this thread is in, the innermost_run first.
+// The sinks that this thread is running, innermost first.
 struct Running {
     const LogResource *log;
     const Running *outer;
@@ -28,7 +28,7 @@ bool is_running(const LogResource *log) noexcept {
     return each;
 }
 
-// While it is there, this thread is in the sink.
+// Marks this thread as running the sink.
 class Run {
 public:
     explicit Run(const LogResource *log) noexcept : running_{log, innermost_run} {
@@ -48,7 +48,7 @@ LogResource::LogResource(Resource *upstream, Sink sink)
     : Resource(upstream), sink_(sink ? std::move(sink) : write_to_stderr) {}
 
 template <class... Parts> void LogResource::write(const Parts &...parts) const noexcept {
-    if (is_running(this))  // to tell the sink of what it does would have no end
+    if (is_running(this))  // else a sink that allocates would recurse
         return;
     const Run run(this);
     try {

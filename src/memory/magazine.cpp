@@ -120,6 +120,10 @@ void PoolResource::State::absorb(Magazine &magazine) noexcept {
 }
 
 void PoolResource::State::drop_magazines() noexcept {
+    // Blocks are left if memory was missing. Their queues are dropped without the mutex.
+    for (Magazine *magazine : magazines)
+        for (Bin &bin : magazine->bins)
+            bin.clear();
     const MutexLock lock(magazine_mutex());
     for (Magazine *magazine : std::exchange(magazines, {})) {
         magazine->pool = nullptr;

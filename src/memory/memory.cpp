@@ -75,13 +75,13 @@ void free_what_is_free(Resource &resource) {
 [[noreturn]] void refuse(const Resource &resource, const Place &place, std::size_t bytes,
                          const Error &second) {
     const std::string report = resource.report();
-    throw Error(
-        ErrorKind::allocation, second.what(), " (", bytes, " bytes of ", place.kind, " memory of ",
-        place.device,
-        ", asked for once more after everything that was free had been given back; the device has ",
-        place.device.info().global_memory, " bytes in all and at most ",
-        place.device.info().max_allocation, " for one allocation", report.empty() ? "" : "; ",
-        report, ")");
+    throw Error(ErrorKind::allocation, second.what(), " (", bytes, " bytes of ", place.kind,
+                " memory of ", place.device,
+                "; the retry after all cached blocks were returned to the driver failed too; the "
+                "device has ",
+                place.device.info().global_memory, " bytes in all and at most ",
+                place.device.info().max_allocation, " for one allocation",
+                report.empty() ? "" : "; ", report, ")");
 }
 
 [[gnu::noinline]] Block allocate_again(Resource &resource, const Place &place, std::size_t bytes,

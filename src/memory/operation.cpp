@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <mutex>
 
 namespace entrepot {
 

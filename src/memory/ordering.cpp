@@ -46,7 +46,7 @@ Memory::Ordering *busy_ordering(Memory::Record &record) {
 }
 
 // Summarizes the log in Record::pending_queue.
-void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept
+void summarize(Memory::Record &record, const Memory::Ordering &ordering) noexcept
     ENTREPOT_REQUIRES(ordering.mutex) {
     ordering.mutex.assert_held();
     ENTREPOT_ASSERT(!record.prior_queue);  // begin() has moved it into the log
@@ -72,12 +72,7 @@ void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept
 }  // namespace
 
 Memory::Ordering &Memory::Ordering::make(Record &record) {
-    auto fresh = std::make_unique<Ordering>();
-    Ordering *found = nullptr;
-    if (record.ordering.compare_exchange_strong(found, fresh.get(), std::memory_order_acq_rel))
-        return *fresh.release();
-    ENTREPOT_ASSERT(found);
-    return *found;  // another thread was faster
+    return publish(record.ordering, std::make_unique<Ordering>());
 }
 
 ForkSafeMutex &Memory::Ordering::next_mutex() {
@@ -173,13 +168,13 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
             position = std::max(position, entry.position);
             consumer = std::max(consumer, entry.consumer);
         }
-    Entry noted{.queue = queue,
+    Entry fresh{.queue = queue,
                 .position = position,
                 .access = access,
                 .capture = capture,
                 .consumer = consumer};
     take_out(entries, is_superseded_by, left);
-    entries.push_back(std::move(noted));  // before what may throw: it stands for those taken out
+    entries.push_back(std::move(fresh));  // before what may throw: it stands for those taken out
     if (entries.size() > few_entries + 1)
         drop_done(left);
     if (entries.size() > most_consumers + 1)
@@ -328,7 +323,7 @@ void Memory::wait_for_conflicts(Access access, const Queue &queue,
         Ordering &ordering = Ordering::of(record);
         const MutexLock lock(ordering.mutex);
         ordering.mark_waited(blockers, queue);
-        publish(record, ordering);
+        summarize(record, ordering);
     }
 }
 
@@ -355,7 +350,7 @@ void Memory::wait_for_conflicts(Access access, const Queue &queue,
     ordering.mutex.assert_held();
     ordering.begin(record, lock_);
     ordering.add(access, queue_, position_, capture_, consumer_, left_);
-    publish(record, ordering);
+    summarize(record, ordering);
 }
 
 void Memory::record_access(Access access, const Queue &queue, Queue::Position position,
@@ -414,7 +409,7 @@ void Memory::add_producer(const Queue &queue) const {
     const bool precedes_import = is_borrowed();  // else the memory is Entrepot's, imported again
     ordering->entries.push_back(
         {queue, queue.take_position(), Access::write, 0, precedes_import, capture});
-    publish(*record_, *ordering);
+    summarize(*record_, *ordering);
 }
 
 namespace {
@@ -427,18 +422,18 @@ bool is_empty(const Queue &queue) {
            (queue.is_in_order() ? queue.is_idle() : queue.is_done(queue.take_position()));
 }
 
-// Calls finish(queue) for the streams of the memory's peers: of its owner, and of its consumers if
+// Calls is_done(queue) for the streams of the memory's peers: of its owner, and of its consumers if
 // `with_consumers`. Drops the consumers if they have released the memory.
 // Returns: false if a call returned false. The later streams are not visited then.
-template <class Finish>
-bool finish_peers(const Memory &memory, bool with_consumers, Finish &&finish) {
+template <class IsDone>
+bool all_of_peers(const Memory &memory, bool with_consumers, IsDone &&is_done) {
     if (!(with_consumers ? memory.has_peers() : memory.has_owner_stream()))
         return true;
     const std::uint32_t released = with_consumers ? memory.released_consumers() : 0;
     PeerStreams streams;
     streams.add(memory, with_consumers ? PeerStreams::Which::all : PeerStreams::Which::owner);
     for (std::size_t i = 0; i < streams.size(); ++i)
-        if (!finish(streams[i].queue))
+        if (!is_done(streams[i].queue))
             return false;
     // without a stream nothing was waited for
     if (released != 0 && !streams.empty())
@@ -449,7 +444,7 @@ bool finish_peers(const Memory &memory, bool with_consumers, Finish &&finish) {
 }  // namespace
 
 void Memory::wait_on_host(Access access, bool with_consumers) const {
-    finish_peers(*this, with_consumers, [](const Queue &queue) {
+    all_of_peers(*this, with_consumers, [](const Queue &queue) {
         queue.wait();
         return true;
     });
@@ -468,11 +463,11 @@ void Memory::wait_on_host(Access access, bool with_consumers) const {
     LeftQueues left;
     const MutexLock lock(ordering->mutex);
     ordering->drop_done(left, blockers);
-    publish(*record_, *ordering);
+    summarize(*record_, *ordering);
 }
 
-bool Memory::has_done_for_host(Access access, bool with_consumers) const {
-    if (!finish_peers(*this, with_consumers, is_empty))
+bool Memory::is_done_for_host(Access access, bool with_consumers) const {
+    if (!all_of_peers(*this, with_consumers, is_empty))
         return false;
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
@@ -486,7 +481,7 @@ bool Memory::has_done_for_host(Access access, bool with_consumers) const {
     LeftQueues left;
     const MutexLock lock(ordering->mutex);
     ordering->drop_done(left, blockers);
-    publish(*record_, *ordering);
+    summarize(*record_, *ordering);
     return true;
 }
 

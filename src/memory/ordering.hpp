@@ -5,7 +5,7 @@
 //   queue has one entry of each kind of access, and as many in a captured graph. Accesses that
 //   threads submit at the same time may add more. An access asks find_blocking() what it has to
 //   wait for. After its submission, add() adds it and removes the entries that it is ordered
-//   after. The entries are summarized in Record::pending_queue (publish).
+//   after. The entries are summarized in Record::pending_queue (summarize).
 //
 // States
 //   An entry is pending until its position is known to be done. A later access of its queue, or of
@@ -34,6 +34,7 @@
 #include <memory/deferred.hpp>
 
 #include <algorithm>
+#include <mutex>
 #include <vector>
 
 namespace entrepot {
@@ -101,8 +102,10 @@ struct Memory::Ordering {
     ForkSafeMutex &mutex = next_mutex();
     using Lock = std::unique_lock<LeafMutex>;
 
-    // Moves Record::prior_queue into the log. Called before the other functions. It unlocks `lock`
-    // while it asks the producer's queue for its capture, and the log may have changed then.
+    // Moves Record::prior_queue into the log. It unlocks `lock` while it asks the producer's queue
+    // for its capture, and the log may have changed then.
+    //
+    // Requires: called first, in the same critical section, by code that adds or looks for entries.
     void begin(Record &record, Lock &lock) ENTREPOT_REQUIRES(mutex);
     // Adds an access. Queues that leave the log go to `left`.
     void add(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,

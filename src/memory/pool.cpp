@@ -7,9 +7,6 @@
 #include <memory/live_resources.hpp>
 #include <memory/text.hpp>
 
-#include <bit>
-#include <mutex>
-
 namespace entrepot {
 namespace {
 
@@ -151,7 +148,7 @@ Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t 
 Block PoolResource::State::allocate_small(const Place &place, std::size_t index, const Queue &queue,
                                           Magazine *magazine) {
     if (!waiting.is_empty())
-        take_finished(waiting.take_finished());
+        put_finished(waiting.take_finished());
     const std::size_t wanted = 1 + (magazine ? Magazine::capacity(index) / 2 : 0);
     for (;; add_chunk(place, index, queue)) {
         std::vector<FreeBlock> found, bound;
@@ -195,7 +192,7 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
                                           std::size_t alignment, const Queue &queue) {
     const std::size_t size = large_size(bytes);
     if (!waiting.is_empty())
-        take_finished(waiting.take_finished());
+        put_finished(waiting.take_finished());
     for (bool asked = false;; asked = true) {
         std::vector<Use> bound;
         // destroyed after the mutex is unlocked: the last reference calls the driver
@@ -319,10 +316,10 @@ void PoolResource::State::defer_free(CentralFreeList &free_list, std::size_t ind
     waiting.add(free_list.place.context, std::move(pending), Waiting{&free_list, index, data});
     if (deferrals.fetch_add(1, std::memory_order_relaxed) % deferrals_of_a_poll ==
         deferrals_of_a_poll - 1)
-        take_finished(waiting.take_finished());
+        put_finished(waiting.take_finished());
 }
 
-void PoolResource::State::take_finished(std::vector<Waiting> finished) {
+void PoolResource::State::put_finished(std::vector<Waiting> finished) {
     if (finished.empty())
         return;
     std::vector<Queue> dropped;
@@ -345,14 +342,14 @@ bool PoolResource::has_waiting() const noexcept { return !state_->waiting.is_emp
 void PoolResource::take_finished() noexcept {
     try {
         if (has_waiting())
-            state_->take_finished(state_->waiting.take_finished());
+            state_->put_finished(state_->waiting.take_finished());
     } catch (...) {  // no memory for the lists: tried again by a later call
     }
 }
 
 void PoolResource::wait_for_all() noexcept {
     try {
-        state_->take_finished(state_->waiting.wait_for_all());
+        state_->put_finished(state_->waiting.wait_for_all());
     } catch (...) {
     }
 }
@@ -415,7 +412,7 @@ void PoolResource::State::return_abandoned() {
     }
 }
 
-// ----------------------------------------------------------------- giving back
+// ------------------------------------------------------------------------ trim
 
 std::size_t PoolResource::trim() {
     take_finished();

@@ -5,6 +5,7 @@
 #include <memory/deferred.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -31,6 +32,12 @@ struct Magazine {
     // Used by the thread alone, without a lock. When the pool ends no block is in use, and it
     // empties the bins itself.
     std::array<Bin, size_class::count> bins;
+
+    // The mutex of the magazines is held, and the last reference to a queue calls the driver.
+    ~Magazine() {
+        ENTREPOT_ASSERT(
+            std::all_of(bins.begin(), bins.end(), [](const Bin &bin) { return bin.empty(); }));
+    }
 
     static constexpr std::size_t bin_bytes = std::size_t{512} << 10;
     static constexpr std::size_t bin_blocks = 64;
@@ -139,7 +146,7 @@ struct PoolResource::State {
     void put_on_free_list(CentralFreeList &free_list, std::size_t index, FreeBlock block,
                           std::vector<Queue> &dropped) ENTREPOT_REQUIRES(mutex);
     void defer_free(CentralFreeList &free_list, std::size_t index, void *data, Pending pending);
-    void take_finished(std::vector<Waiting> finished);
+    void put_finished(std::vector<Waiting> finished);
 
     void ask_about_bindings(bool (*of)(const CentralFreeList &free_list));
     std::size_t return_free();

@@ -87,7 +87,7 @@ void Segments::put(FreeBlock block, std::vector<Queue> &dropped) {
         join_with_next(std::prev(piece), dropped);
 }
 
-// Joins a piece with its next neighbour if possible. Returns the piece to continue with.
+// Joins a piece with its next neighbor if possible. Returns the piece to continue with.
 Segments::Pieces::iterator Segments::join_with_next(Pieces::iterator piece,
                                                     std::vector<Queue> &dropped) {
     const auto next = std::next(piece);

@@ -1,5 +1,5 @@
 // Segments: large blocks, cut from blocks of the upstream on demand, and joined with their free
-// neighbours when they return. So memory that was freed in one size can be reused in another.
+// neighbors when they return. So memory that was freed in one size can be reused in another.
 //
 // A plain container, guarded by the pool's State::mutex. The pool calls the upstream without the
 // mutex.
@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
 namespace entrepot {
@@ -32,7 +31,7 @@ public:
     void put(FreeBlock block, std::vector<Queue> &dropped);
     std::size_t size_of(void *data) const { return pieces_.at(static_cast<char *>(data)).bytes; }
 
-    // Joins neighbours that have become free for the same queue, or for all, since they returned.
+    // Joins neighbors that have become free for the same queue, or for all, since they returned.
     void join(std::vector<Queue> &dropped);
     // Removes segments that are wholly free, the shortest first, until they have `bytes` together.
     // With `idle`, only segments that are not bound.

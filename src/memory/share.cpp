@@ -1,4 +1,4 @@
-// Sharing: who may be shared, and both ends of the way.
+// Sharing: exports an allocation, and opens one of another process.
 #include <entrepot/memory/share.hpp>
 
 #include <core/open_file.hpp>
@@ -16,7 +16,7 @@ constexpr const char *advice = "allocate it from entrepot.memory.shareable() (`w
                                "use_resource(shareable()):`), or copy it there";
 
 // Memory of Entrepot is shared only if it is a whole allocation. In a pool, a process would see
-// neighbouring and later blocks.
+// neighboring and later blocks.
 void require_own_allocation(const Memory &memory) {
     if (memory.is_borrowed() || &memory.resource()->origin() == shareable_resource())
         return;
@@ -33,8 +33,8 @@ Place place_of(const SharedMemory &shared) {
     return {device.default_context(), device, shared.kind};
 }
 
-// A handle that calls device memory the host's would have the host read it. The host itself has one
-// kind of memory.
+// Otherwise a handle that labels device memory as host memory would make the host read it. The host
+// itself has one kind of memory.
 void require_kind(const Memory &memory) {
     if (memory.context().backend().is_host())
         return;

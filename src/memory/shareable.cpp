@@ -38,14 +38,14 @@ Block ShareableResource::allocate(const Place &place, std::size_t bytes, std::si
                  static_cast<ep_usm_kind>(place.kind), bytes, &block.data);
     if (alignment == 0 || reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0)
         return block;
-    waiting().take(place, block.data, {});
+    waiting().free_after(place, block.data, {});
     throw Error(ErrorKind::value, "an alignment of ", alignment,
                 " bytes was asked for: memory to share begins at a page, and is aligned to that");
 }
 
 void ShareableResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
-    waiting().take(place, block.data, std::move(pending));
+    waiting().free_after(place, block.data, std::move(pending));
 }
 
 void ShareableResource::take_finished() noexcept {

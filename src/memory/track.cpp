@@ -60,7 +60,7 @@ Block TrackResource::allocate(const Place &place, std::size_t bytes, std::size_t
     return block;
 }
 
-// Forgotten before it goes back: from then on the address may be another's.
+// The row is removed first: after the upstream's deallocate, another thread may get the address.
 void TrackResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
     decltype(state_->live)::node_type forgotten;
     {

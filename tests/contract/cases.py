@@ -39,7 +39,7 @@ from support.malformed import (
     references_stay,
 )
 from support.malformed import TYPESTRS as ODD_TYPESTRS
-from support.places import HOST, SYCL
+from support.places import HOST, SYCL, strides_of_long_axes
 from support.tensors import Held, Legacy
 
 DTYPES = [*TYPESTRS, *(set(CODES) - set(TYPESTRS)), *SUBBYTE_CODES]
@@ -275,8 +275,10 @@ class Ground:
         assert view.shape == twin.shape, f"a shape of {view.shape} instead of {twin.shape}"
         assert view.itemsize == twin.itemsize, f"elements of {view.itemsize} bytes"
         if not copied and twin.size:
-            expected = _steps(twin.shape, tuple(step // twin.itemsize for step in twin.strides))
-            assert _steps(view.shape, view.strides) == expected, (
+            expected = strides_of_long_axes(
+                twin.shape, tuple(step // twin.itemsize for step in twin.strides)
+            )
+            assert strides_of_long_axes(view.shape, view.strides) == expected, (
                 f"strides of {view.strides} instead of {expected}"
             )
             offset = twin.__array_interface__["data"][0] - self.twin.__array_interface__["data"][0]
@@ -287,15 +289,6 @@ class Ground:
             inside = self.address <= view.data_ptr < self.address + max(self.bytes.size, 1)
             assert not inside, "a copy that is no copy"
         assert bytes_of(view) == twin.tobytes(), "other bytes"
-
-
-def _steps(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """Strides of the axes longer than one."""
-    return [
-        stride
-        for stride, extent in zip(strides, shape, strict=True)
-        if extent > 1 and 0 not in shape
-    ]
 
 
 def bytes_of(view: ep.Array) -> bytes:
@@ -519,7 +512,7 @@ def exported(
     on_host = view.kind != "device"
     plain = str(view.dtype) in TYPESTRS
     if how in PROTOCOLS:
-        return _through(ground, view, twin, PROTOCOLS[how])
+        return _through(view, twin, PROTOCOLS[how])
     if how == "dlpack":
         return _through_capsule(ground, view, twin, asks)
     if how in ("asarray", "from_dlpack"):
@@ -561,7 +554,7 @@ def _refused(how: str, call: Any, *, must: bool = True) -> list[Any]:
     return []
 
 
-def _through(ground: Ground, view: ep.Array, twin: np.ndarray, protocol: Protocol) -> list[Any]:
+def _through(view: ep.Array, twin: np.ndarray, protocol: Protocol) -> list[Any]:
     here = next(
         (
             place
@@ -587,9 +580,9 @@ def _through(ground: Ground, view: ep.Array, twin: np.ndarray, protocol: Protoco
     )
     if twin.size:
         assert seen.address == view.data_ptr, f"{protocol}: another address"
-        assert _steps(seen.shape, seen.strides) == _steps(view.shape, view.strides), (
-            f"{protocol}: strides of {seen.strides}"
-        )
+        assert strides_of_long_axes(seen.shape, seen.strides) == strides_of_long_axes(
+            view.shape, view.strides
+        ), f"{protocol}: strides of {seen.strides}"
     return [seen.keep]
 
 

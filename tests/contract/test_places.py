@@ -1,4 +1,5 @@
-"""The contract of a place: rules that hold on the host and for every kind of SYCL memory."""
+"""The contract of a place: rules that hold on the host and for every kind of memory of SYCL, CUDA
+and HIP devices."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class TestIdentity:
         starts = sorted(array.data_ptr for array in arrays)
         assert all(second - first >= 100 for first, second in itertools.pairwise(starts))
 
-    def test_weak_references(self, place: Place) -> None:
+    def test_view_keeps_memory_without_the_array_object(self, place: Place) -> None:
         array = place.empty(4, "int8")
         gone = weakref.ref(array)
         part = array[1:]
@@ -94,13 +95,13 @@ class TestRoundTrip:
         assert values_of(moved(np.zeros((0, 3), "float32"), place)).shape == (0, 3)
         assert values_of(moved(np.float32(7).reshape(()), place)) == 7
 
-    def test_broadcast(self, place: Place) -> None:
+    def test_copy_broadcasts_source(self, place: Place) -> None:
         target = place.empty((2, 3), "int64")
         ep.copy(target, np.arange(3)).wait()
         np.testing.assert_array_equal(values_of(target), [[0, 1, 2], [0, 1, 2]])
 
     @pytest.mark.parametrize("dtype", DTYPES)
-    def test_fill(self, place: Place, dtype: str) -> None:
+    def test_fill_of_strided_view_leaves_other_elements(self, place: Place, dtype: str) -> None:
         array = place.empty((4, 6), dtype)
         ep.fill(array, 1).wait()
         ep.fill(array[1::2, ::-3], 0).wait()
@@ -119,7 +120,7 @@ class TestRoundTrip:
         assert (array.device, array.kind) == (place.device, place.kind)
         np.testing.assert_array_equal(values_of(array), source.numpy().T)
 
-    def test_large(self, place: Place) -> None:
+    def test_large_array_round_trips(self, place: Place) -> None:
         source = np.random.default_rng(0).integers(0, 255, size=1 << 22, dtype="uint8")
         np.testing.assert_array_equal(values_of(moved(source, place)), source)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import entrepot as ep
 from contract.protocols import EVERY_PROTOCOL, Keeper, Protocol, Seen
 from entrepot.adapters import ListOfInt, ListOfPointer, ListOfUInt64, Pointer, PointerToInt
-from support.places import Place, values_of
+from support.places import Place, strides_of_long_axes, values_of
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
@@ -52,19 +52,12 @@ def numbers(place: Place, dtype: str = "int32") -> ep.Array:
     return array
 
 
-def steps(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """Strides of the axes longer than one."""
-    return [
-        stride
-        for stride, extent in zip(strides, shape, strict=True)
-        if extent > 1 and 0 not in shape
-    ]
-
-
 def assert_same(view: ep.Array, array: ep.Array) -> None:
     assert view.shape == array.shape
     assert view.dtype == array.dtype
-    assert steps(view.shape, view.strides) == steps(array.shape, array.strides)
+    assert strides_of_long_axes(view.shape, view.strides) == strides_of_long_axes(
+        array.shape, array.strides
+    )
     if array.size:
         assert view.data_ptr == array.data_ptr
         assert values_of(view).tolist() == values_of(array).tolist()
@@ -203,7 +196,9 @@ class TestExport:
             str(array.dtype),
             array.read_only,
         )
-        assert steps(seen.shape, seen.strides) == steps(array.shape, array.strides)
+        assert strides_of_long_axes(seen.shape, seen.strides) == strides_of_long_axes(
+            array.shape, array.strides
+        )
         if array.size:
             assert seen.address == array.data_ptr
 

@@ -119,7 +119,7 @@ struct World {
                             EP_GRAPH_CAPTURE;
     std::uint32_t dialects = 1u << EP_OPENCL_C;
 
-    // Behaviour; may change at any time.
+    // Behavior; may change at any time.
     bool default_context_serves_sub_devices = true;
     bool marks_contexts = false;      // true: event_record_context is supported
     std::int32_t argument_count = 2;  // of kernels created from now on; -1: unknown

@@ -16,7 +16,7 @@
 namespace hip_over_cuda {
 namespace {
 
-// Initialised when it is opened; hipInit returns the result of that.
+// Initialized when it is opened; hipInit returns the result of that.
 void *driver_library() {
     static void *const library = [] {
         void *const found = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -190,7 +190,7 @@ class TestSamePointer:
             assert second
 
     @pytest.mark.parametrize("bad", ["text", 1.5, [], {}, object(), range(3)], ids=named)
-    def test_refusals(self, theirs, bad):
+    def test_non_pointer_is_refused_by_both(self, theirs, bad):
         for module in (ours, theirs):
             with pytest.raises(TypeError):
                 module.Pointer(bad)
@@ -224,7 +224,7 @@ class TestSameString:
 class TestSameLists:
     @pytest.mark.parametrize(("name", "code"), NUMBERS.items())
     @given(data=st.data())
-    def test_numbers(self, theirs, name, code, data):
+    def test_number_lists_match(self, theirs, name, code, data):
         bits = 8 * struct.calcsize(code)
         limits = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if code.islower() else (0, 2**bits - 1)
         numbers = data.draw(st.lists(st.integers(*limits), max_size=9))
@@ -251,7 +251,7 @@ class TestSameLists:
     @pytest.mark.parametrize(
         "name", [f"{kind}{number}" for kind in ("ListOf", "PointerTo") for number in NUMBERS]
     )
-    def test_allocated(self, theirs, name):
+    def test_allocated_lists_match(self, theirs, name):
         assert (
             getattr(ours, name).allocate(3).to_list()
             == getattr(theirs, name).allocate(3).to_list()
@@ -261,13 +261,13 @@ class TestSameLists:
             with pytest.raises(ValueError):
                 getattr(module, name).allocate(-1)
 
-    def test_ctypes_numbers(self, theirs):
+    def test_lists_of_ctypes_numbers_match(self, theirs):
         numbers = [ctypes.c_int(1), ctypes.c_int(2), ctypes.c_int(-3)]
         assert (
             ours.ListOfInt(numbers).to_list() == theirs.ListOfInt(numbers).to_list() == [1, 2, -3]
         )
 
-    def test_indices(self, theirs):
+    def test_list_indexing_matches(self, theirs):
         for index in (0, -1, slice(1, None), slice(None, None, 2)):
             assert ours.ListOfInt([1, 2, 3])[index] == theirs.ListOfInt([1, 2, 3])[index]
         for module in (ours, theirs):
@@ -276,7 +276,7 @@ class TestSameLists:
             with pytest.raises(TypeError):
                 len(module.ListOfInt(5))
 
-    def test_value(self, theirs):
+    def test_pointer_value_matches(self, theirs):
         for module in (ours, theirs):
             cell = ctypes.c_int(5)
             pointer = module.PointerToInt(cell)
@@ -294,7 +294,7 @@ class TestSameLists:
             max_size=6,
         )
     )
-    def test_strings(self, theirs, strings):
+    def test_string_lists_match(self, theirs, strings):
         mine, other = ours.ListOfBytes(strings), theirs.ListOfBytes(strings)
         assert mine.to_list() == other.to_list() and mine.to_tuple() == other.to_tuple()
 
@@ -304,7 +304,7 @@ class TestSameLists:
             with pytest.raises(TypeError):
                 module.ListOfBytes([bad])
 
-    def test_pointers(self, theirs):
+    def test_pointer_lists_match(self, theirs):
         source = [None, 5, CELL, BUFFER, ctypes.c_void_p(6), Cai()]
         mine, other = ours.ListOfPointer(source), theirs.ListOfPointer(source)
         assert [int(pointer) for pointer in mine] == [int(pointer) for pointer in other]
@@ -384,7 +384,7 @@ class TestSameDeviceArray:
         ],
         ids=str,
     )
-    def test_configured(self, theirs, keywords):
+    def test_configure_matches(self, theirs, keywords):
         mine, other = (module.DeviceArray(Cai()).configure(**keywords) for module in (ours, theirs))
         for attribute in ("shape", "typestr", "size", "itemsize", "stream_as_int", "is_read_only"):
             assert getattr(mine, attribute) == getattr(other, attribute), attribute
@@ -394,7 +394,7 @@ class TestSameDeviceArray:
         [{"shape": (3,)}, {"itemsize": 8}, {"typestr": "<f4", "itemsize": 8}, {"stream": 0}],
         ids=str,
     )
-    def test_refused(self, theirs, keywords):
+    def test_invalid_configure_is_refused_by_both(self, theirs, keywords):
         for module in (ours, theirs):
             with pytest.raises(ValueError):
                 module.DeviceArray(Cai()).configure(**keywords)

@@ -73,7 +73,7 @@ PROMISED: dict[str, dict[str, float]] = {
         "against np.from_dlpack": 3,
         "asarray(NumPy), against memoryview": 1,
         "np.from_dlpack(shared USM": 1 / 1.2,
-        "of a memoryview": 1 / 1.2,
+        "against a memoryview": 1 / 1.2,
         "asarray(torch CPU)": 6,
     },
     "launches": {"submit, against dpctl": 1, "host submit and wait": 4},

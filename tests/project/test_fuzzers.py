@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy]
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 #: Launches on the host change an element of every program with a division. The simulator runs the
-#: programs for the host, also in CRASH and HANG, since minimisation would spend most of its time on
+#: programs for the host, also in CRASH and HANG, since minimization would spend most of its time on
 #: the host's compiler.
 WRONG_VALUES = """
 launched = fuzzer.launched
@@ -52,8 +52,8 @@ def broken(module, case, backend):
 
 fuzzer.launched = broken
 """
-#: A launch by Intel's compiler is wrong unless its vectoriser is off.
-VECTORISER = """
+#: A launch by Intel's compiler is wrong unless its vectorizer is off.
+VECTORIZER = """
 import os
 
 launched = fuzzer.launched
@@ -66,8 +66,8 @@ def broken(module, case, backend):
 fuzzer.launched = broken
 """
 #: The compiler takes long to show it.
-SLOW_VECTORISER = (
-    VECTORISER
+SLOW_VECTORIZER = (
+    VECTORIZER
     + """
 if "CL_CONFIG_CPU_VECTORIZER_MODE" in os.environ:
     import time
@@ -104,7 +104,7 @@ def broken(module, case, backend):
 
 fuzzer.launched = broken
 """
-#: The host is always wrong, except without the vectoriser: GCC's part is then named.
+#: The host is always wrong, except without the vectorizer: GCC's part is then named.
 BROKEN_HOST = """
 import os
 
@@ -119,9 +119,9 @@ fuzzer.launched = broken
 """
 #: The host is right if the compiler does not see `restrict`.
 WRONG_RESTRICT = BROKEN_HOST.replace('"/defined"', '("/defined", "/no_restrict")')
-#: Intel's device is right if nothing is optimised, and so is the host if undefined behaviour does
+#: Intel's device is right if nothing is optimized, and so is the host if undefined behavior does
 #: not end the process.
-UNDEFINED_BEHAVIOUR = """
+UNDEFINED_BEHAVIOR = """
 import os, signal
 
 launched = fuzzer.launched
@@ -169,7 +169,7 @@ fuzzer.run = noted
 
 
 def fuzz(
-    tool: str, folder: Path, *words: str, load: str = "", minimise: int = 20
+    tool: str, folder: Path, *words: str, load: str = "", minimize: int = 20
 ) -> subprocess.CompletedProcess[str]:
     (folder / "load.py").write_text(load)
     options = [
@@ -177,8 +177,8 @@ def fuzz(
         "60",
         "--seed",
         "1",
-        "--minimise",
-        str(minimise),
+        "--minimize",
+        str(minimize),
         "--failures",
         "1",
         "--out",
@@ -201,16 +201,16 @@ def reproducer(done: subprocess.CompletedProcess[str], folder: Path) -> str:
     "load,kind,word,seconds",
     [(WRONG_VALUES, "other values", "//", 6), (CRASH, "ended by SIGSEGV", "while", 4)],
 )
-def test_broken_kernels_are_reported_and_minimised(tmp_path, load, kind, word, seconds):
-    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host", load=load, minimise=seconds)
+def test_broken_kernels_are_reported_and_minimized(tmp_path, load, kind, word, seconds):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host", load=load, minimize=seconds)
     script = reproducer(done, tmp_path)
     assert kind in done.stdout and word in script
-    assert script.index("WHOLES") < 1500, "a program that is not minimised:\n" + script
+    assert script.index("WHOLES") < 1500, "a program that is not minimized:\n" + script
 
 
 def test_hanging_kernel_is_reported(tmp_path):
     done = fuzz(
-        "fuzz_kernels", tmp_path, "--backend", "host", "--patience", "2", load=HANG, minimise=4
+        "fuzz_kernels", tmp_path, "--backend", "host", "--patience", "2", load=HANG, minimize=4
     )
     assert "while" in reproducer(done, tmp_path)
     assert "host: hang" in done.stdout
@@ -219,7 +219,7 @@ def test_hanging_kernel_is_reported(tmp_path):
 @pytest.mark.sycl
 @pytest.mark.parametrize(
     "load,name",
-    [(VECTORISER, "Intel's vectoriser"), (ILLEGAL_INSTRUCTION, "Intel's code for AVX-512")],
+    [(VECTORIZER, "Intel's vectorizer"), (ILLEGAL_INSTRUCTION, "Intel's code for AVX-512")],
 )
 def test_fault_of_a_compiler_is_counted_apart(tmp_path, load, name):
     done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=load)
@@ -231,7 +231,7 @@ def test_fault_of_a_compiler_is_counted_apart(tmp_path, load, name):
 
 @pytest.mark.sycl
 @pytest.mark.parametrize(
-    "load", [WRONG_RESTRICT, UNDEFINED_BEHAVIOUR], ids=["restrict", "undefined behaviour"]
+    "load", [WRONG_RESTRICT, UNDEFINED_BEHAVIOR], ids=["restrict", "undefined behavior"]
 )
 def test_own_fault_is_not_counted_as_a_compiler_fault(tmp_path, load):
     done = fuzz(
@@ -242,7 +242,7 @@ def test_own_fault_is_not_counted_as_a_compiler_fault(tmp_path, load):
         "--cases",
         "1",
         load=load,
-        minimise=1,
+        minimize=1,
     )
     reproducer(done, tmp_path)
 
@@ -253,7 +253,7 @@ def test_many_faults_of_compilers_fail_the_run(tmp_path):
         "fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "4", load=BROKEN_HOST
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "0 failures; known faults of others: 4 of GCC's vectoriser" in done.stdout
+    assert "0 failures; known faults of others: 4 of GCC's vectorizer" in done.stdout
     assert "4 of 4 cases failed by known faults of others, and at most 3 may" in done.stdout
 
 
@@ -280,7 +280,7 @@ def test_unreproduced_failure_is_reported(tmp_path):
         "--cases",
         "1",
         load=WRONG_ONCE,
-        minimise=1,
+        minimize=1,
     )
     reproducer(done, tmp_path)
 
@@ -294,13 +294,13 @@ def test_faults_of_compilers_take_time_from_new_cases(tmp_path):
         "host,opencl:cpu",
         "--seconds",
         "5",
-        load=SLOW_VECTORISER,
+        load=SLOW_VECTORIZER,
     )
     (cases,) = re.findall(r"(\d+) cases in", done.stdout)
     assert done.returncode == 0 and int(cases) <= 2, done.stdout + done.stderr
 
 
-def test_broken_exchange_is_reported_and_minimised(tmp_path):
+def test_broken_exchange_is_reported_and_minimized(tmp_path):
     script = reproducer(fuzz("fuzz_exchange", tmp_path, load=OTHER_BYTES), tmp_path)
     assert "'exports': []" in script and "'layout': []" in script
 

@@ -1,5 +1,4 @@
-"""Includes point one way: every #include of the repository is checked against the map of rooms
-(see CONTRIBUTING.md)."""
+"""Checks that every #include follows the component order of docs/design.md."""
 
 from __future__ import annotations
 
@@ -13,9 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 COMPILER = ("kernel/frontend", "kernel/ir", "kernel/passes", "kernel/codegen")
-# Room → the rooms whose headers it may include besides its own. A room that is not a key may not
-# exist.
-ROOMS = {
+# Component → the components whose headers it may include besides its own. A component that is not
+# a key may not exist.
+COMPONENTS = {
     "core": (),
     "device": ("core",),
     "memory": ("core", "device"),
@@ -103,8 +102,8 @@ FOREIGN = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
-def room_of(path: str) -> str | None:
-    """The room of a path from the root; None for the bindings, a backend or a tool."""
+def component_of(path: str) -> str | None:
+    """The component of a path from the root; None for the bindings, a backend or a tool."""
     inside = re.match(r"(?:include/entrepot|src)/((?:kernel/)?[^/]+)/", path)
     return inside[1] if inside and inside[1] != "backends" else None
 
@@ -119,7 +118,7 @@ def path_of(path: str, include: str) -> str:
         return f"python/bind/{include.rpartition('bind/')[2]}"
     return (
         f"src/{include}"
-        if include.startswith((*(f"{room}/" for room in ROOMS), "backends/"))
+        if include.startswith((*(f"{component}/" for component in COMPONENTS), "backends/"))
         else include
     )
 
@@ -140,7 +139,7 @@ def refusal_in_bindings(path: str, target: str) -> str | None:
     if there not in (None, folder, *BINDINGS[folder]):
         others = ", ".join(BINDINGS[folder]) or "no other folder"
         return f"{path}: {folder} may include {others}, not {target}"
-    if folder == "support" and room_of(target) not in (None, "core"):
+    if folder == "support" and component_of(target) not in (None, "core"):
         return f"{path}: support knows core and CPython, not {target}"
     return None
 
@@ -163,23 +162,25 @@ def refusal(path: str, include: str) -> str | None:
         name = path.split("/")[2]
         own = (f"src/backends/{name}/", *SHARED.get(name, ()))
         ours = target.startswith(("include/entrepot/", "src/", "python/"))
-        if ours and not (target in CONTRACT or room_of(target) == "core" or target.startswith(own)):
+        if ours and not (
+            target in CONTRACT or component_of(target) == "core" or target.startswith(own)
+        ):
             return f"{path}: a backend sees {', '.join(CONTRACT)} and core, not <{include}>"
         return None
 
-    room = room_of(path)
-    if room is None:
+    component = component_of(path)
+    if component is None:
         return None
-    if room not in ROOMS:
-        return f"{path}: no room is called {room!r}; if it is a new one, give it a row in ROOMS"
+    if component not in COMPONENTS:
+        return f"{path}: no component is called {component!r}; add a row to COMPONENTS"
     if target.startswith("src/backends/") and (path, target) not in BUILT_IN:
-        return f"{path}: <{include}> is a backend's own; rooms know backends by their table"
+        return f"{path}: <{include}> is a backend's own; components know backends by their table"
     if target.startswith("python/"):
         return f"{path}: <{include}> belongs to the bindings, which stand above everything else"
-    there = room_of(target)
-    if there not in (None, room, *ROOMS[room]):
-        others = ", ".join(ROOMS[room]) or "no other room"
-        return f"{path}: {room} may include {others}, not <{include}>"
+    there = component_of(target)
+    if there not in (None, component, *COMPONENTS[component]):
+        others = ", ".join(COMPONENTS[component]) or "no other component"
+        return f"{path}: {component} may include {others}, not <{include}>"
     return None
 
 
@@ -202,11 +203,11 @@ def refusals(root: Path) -> list[str]:
     return found
 
 
-def test_rooms_form_no_circle():
-    TopologicalSorter(ROOMS).prepare()  # raises CycleError
+def test_components_are_acyclic():
+    TopologicalSorter(COMPONENTS).prepare()  # raises CycleError
 
 
-def test_folders_of_the_bindings_form_no_circle():
+def test_binding_folders_are_acyclic():
     folders = list(BINDINGS)
     for folder, others in BINDINGS.items():
         assert set(others) <= set(folders[: folders.index(folder)]), folder
@@ -233,7 +234,7 @@ def test_include_points_to_lower_folder():
         ("src/kernel/ir/ranges.cpp", "kernel/passes/uniform.hpp"),
         ("src/kernel/frontend/lowering.cpp", "kernel/passes/check.hpp"),
         ("src/kernel/frontend/lowering.cpp", "entrepot/device/device.hpp"),
-        ("src/kernel/passes/optimise.cpp", "kernel/codegen/dialects.hpp"),
+        ("src/kernel/passes/optimize.cpp", "kernel/codegen/dialects.hpp"),
         ("src/kernel/passes/reach.cpp", "entrepot/kernel/frontend/syntax.hpp"),
         ("src/kernel/codegen/emitter.cpp", "kernel/frontend/typing.hpp"),
         ("src/kernel/codegen/emitter.cpp", "entrepot/kernel/compiler.hpp"),

@@ -224,16 +224,14 @@ class TestDropped:
             table.copy_from_host(memoryview((ctypes.c_uint64 * 2)(address, 0)))
             done = launch("indirect", table, queue=queue)
             drop_soon(arrays)
-            neighbours = [
-                ep.empty(1 << 18, "int32", kind=place.kind, queue=other) for _ in range(4)
-            ]
+            neighbors = [ep.empty(1 << 18, "int32", kind=place.kind, queue=other) for _ in range(4)]
             memory.trim()
             assert not done.done, "nothing of this waits for the kernel"
-            assert address not in [each.data_ptr for each in neighbours], (
+            assert address not in [each.data_ptr for each in neighbors], (
                 "it was reused while the kernel runs"
             )
             assert is_allocated(address), "it was freed under the kernel"
-            del table, neighbours
+            del table, neighbors
         done.wait()
         assert eventually_equal(lambda: is_allocated(address), False)
 

@@ -173,7 +173,7 @@ def test_kernel_is_counted_while_recompiled(monkeypatch: pytest.MonkeyPatch) -> 
 
     def count() -> None:
         while not end.is_set():
-            assert scale.specialisations == 0
+            assert scale.specializations == 0
 
     counting = threading.Thread(target=count)
     counting.start()

@@ -70,6 +70,15 @@ every_host_accessible_place = pytest.mark.parametrize(
 )
 
 
+def strides_of_long_axes(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+    """Strides of the axes longer than one; empty if the array has no elements."""
+    return [
+        stride
+        for stride, extent in zip(strides, shape, strict=True)
+        if extent > 1 and 0 not in shape
+    ]
+
+
 def moved(source: Any, place: Place) -> ep.Array:
     """A copy of a NumPy array in that place."""
     array = place.empty(source.shape, source.dtype)

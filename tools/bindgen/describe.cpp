@@ -537,7 +537,7 @@ std::vector<Macro> macros_of(const Unit &unit, const Describer &describer,
     return macros;
 }
 
-// The compiler itself says what a macro is worth: a variable is initialised with each, as a number
+// The compiler itself says what a macro is worth: a variable is initialized with each, as a number
 // and, for addresses, cast to one.
 constexpr const char *as_is = "bindgen_value_", *as_address = "bindgen_address_";
 

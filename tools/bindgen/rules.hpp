@@ -11,11 +11,11 @@ namespace bindgen {
 struct Passing {
     std::string annotation;    // in the module: In[Pointer], Returned[c_int] …
     std::string stub;          // in the stub: the Python type that is taken or returned
-    bool is_returned = false;  // given back by the call instead of taken
-    std::string rule;          // why; "default" is what a person should look at
-    bool is_guess = false;     // so is this: the header does not say so, or says something else
-    bool is_measured_by_name = false;  // so is this: that a parameter says how much memory there
-                                       // is, its name says and nothing else
+    bool is_returned = false;  // by the call, instead of an argument of it
+    std::string rule;          // the reason for the passing; "default" needs review
+    bool is_guess = false;     // needs review: the header does not state it, or contradicts it
+    bool is_measured_by_name = false;  // needs review: only the parameter's name says that it is
+                                       // the size of the memory
 };
 
 class Rules {

@@ -1,3 +1,4 @@
+// Reads the settings of a library from its TOML file.
 #include "library.hpp"
 
 #include <toml++/toml.h>

@@ -20,8 +20,8 @@
 // of devices.
 //   1. The list of fork locks (device/fork_guard.cpp).
 //   2. The list of ForkSafeMutex (device/fork_safe_mutex.cpp), then the mutexes in it.
-//   3. Row::loading (device/registry.cpp), held while a backend is loaded. Other threads may wait
-//   for it with the GIL held, so loading takes no GIL.
+//   3. Row::loading (device/registry.cpp), held while a backend is loaded, and locked without the
+//   GIL.
 //   4. The registry's mutex, and the file server's (memory/fd_server.cpp): no other mutex is locked
 //   while one of them is held.
 // Except at a fork, no other mutex is locked while one of the two lists is locked.

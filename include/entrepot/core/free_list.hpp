@@ -4,9 +4,7 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <new>
-#include <utility>
 
 namespace entrepot {
 

@@ -1,12 +1,10 @@
 // Layout: the shape and strides of an array, in elements, and its views without a copy.
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <iosfwd>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>

@@ -1,4 +1,4 @@
-// Objects that are made at the first request, without a lock, and never destroyed.
+// Objects that are made at the first request, without a lock.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -8,7 +8,7 @@ namespace entrepot {
 
 // Publishes `made`, unless another thread was faster: then `made` is destroyed. Returns: what is
 // published.
-// Lifetime: a published object is never destroyed.
+// Lifetime: a published object is destroyed only once no other thread can read the slot.
 template <class Made> Made &publish(std::atomic<Made *> &slot, std::unique_ptr<Made> made) {
     Made *earlier = nullptr;
     return *(slot.compare_exchange_strong(earlier, made.get(), std::memory_order_acq_rel)

@@ -90,8 +90,8 @@ inline const NamedDevice &named_device(DLDevice name) {
 }
 inline Device device_at(DLDevice name) { return named_device(name).device; }
 
-// Asks the runtime about a range of at least one byte, beginning at `named`. A pointer in the
-// default context of another platform is accepted there. The pointer decides, not the number:
+// Finds the memory of a range of at least one byte. The device `named` is asked first. A pointer in
+// the default context of another platform is accepted there. The pointer decides, not the number:
 // PyTorch counts XPU devices in its own way.
 //
 // Throws: ExchangeError as device_at does, if no default context knows the pointer, or if the range

@@ -16,7 +16,7 @@ namespace entrepot::kernel {
 // Throws: CompileError
 ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel,
                  const std::vector<ArgumentType> &arguments, const Target &target);
-// Calls lower(), optimise() and emit().
+// Calls lower(), optimize() and emit().
 // Throws: CompileError
 Compiled compile(const std::shared_ptr<const syntax::Function> &kernel,
                  const std::vector<ArgumentType> &arguments, const Target &target);

@@ -5,7 +5,7 @@
 
 namespace entrepot {
 
-// A pool over the driver; as old as the process.
+// A pool over the driver. Made at the first call, and never destroyed.
 Resource *default_resource();
 
 // Sets the resource for allocations of the device on every thread. nullptr: the default resource.

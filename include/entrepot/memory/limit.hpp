@@ -2,6 +2,8 @@
 #pragma once
 #include <entrepot/memory/resource.hpp>
 
+#include <atomic>
+
 namespace entrepot {
 
 class LimitResource final : public Resource {

@@ -9,8 +9,8 @@ namespace entrepot {
 
 class LogResource final : public Resource {
 public:
-    // Called with one line, without its newline, on the thread that allocates. Its exceptions are
-    // ignored, and its own allocations are not logged.
+    // Called with one line, without its newline, on the thread that allocates or deallocates. Its
+    // exceptions are ignored. The sink's own calls are not logged.
     using Sink = std::function<void(std::string_view line)>;
 
     // Without a sink, lines go to standard error.

@@ -35,7 +35,8 @@
 //   Operation skips wait_for_conflicts() for a memory if can_access_without_wait(queue): every
 //   pending access is on the queue or ordered before it.
 //
-//   Logging is skipped for some memory that was imported for one operation: see record_access().
+//   Logging is skipped for some memory that was imported for one operation: see
+//   Operation::is_ordered_until_release.
 //
 // Lifetime
 //   The last reference returns the block to its resource, or releases the owner. That never waits
@@ -55,7 +56,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <span>
@@ -189,17 +189,7 @@ public:
     // Logs an access that was submitted at `position`. It was captured into the graph `capture` (0:
     // none).
     //
-    // Operation::submitted() skips this call (Operation::Logged::nowhere) if all of these hold:
-    // - The memory was imported for one operation (set_for_one_operation), so no later operation
-    //   of Entrepot uses it.
-    // - The memory's owner is a library that frees in stream order
-    //   (StreamLibrary::frees_in_stream_order).
-    // - The operation's queue is the current stream of a peer of its memory.
-    // - The owner's library was asked for its current stream and has one.
-    // Then the owner's stream is the queue of the operation, or waits for it (order_peers), before
-    // the owner can free the memory. That stream does not wait for a captured operation, unless it
-    // is in the same capture: nothing runs before the graph is launched. Capture is no
-    // condition, because the program keeps the memory of a graph alive.
+    // An operation may skip this call: see Operation::is_ordered_until_release.
     //
     // Thread safety: thread-safe.
     void record_access(Access access, const Queue &queue, Queue::Position position) const {
@@ -210,8 +200,8 @@ public:
     // Logs an access of everything that `queue` holds now. The queue may be destroyed afterwards.
     void record_submitted(Access access, const Queue &queue) const;
     // Logs the access by an event (Queue::of_event), for a stream that may be destroyed before the
-    // access is waited for. Such an event stands for no earlier one, so the driver is asked about
-    // the oldest ones when there are more than a few.
+    // access is waited for. An event entry replaces no earlier entry. So in a log of more than a
+    // few entries, the driver is asked about the two oldest.
     void record_event_access(Access access, const Queue &event) const;
     // Reference of a consumer of an export, in ascending order of strength. With holds_memory
     // (DLPack) it holds a counted reference to the memory. With holds_object it holds a Python
@@ -256,12 +246,12 @@ public:
     // True if the host may access the memory now, without waiting. It may be false although the
     // work has just finished. May call the driver, and acquire the GIL.
     bool is_ready_for_host(Access access) const {
-        return (has_no_pending_access() && !has_peers()) || has_done_for_host(access, true);
+        return (has_no_pending_access() && !has_peers()) || is_done_for_host(access, true);
     }
     // True if a consumer of an export may access the memory without waiting, as order_export()
     // would make it wait (operation.hpp). Other consumers count if they named a queue.
     bool is_ready_for_export(Access access) const {
-        return (has_no_pending_access() && !has_owner_stream()) || has_done_for_host(access, false);
+        return (has_no_pending_access() && !has_owner_stream()) || is_done_for_host(access, false);
     }
     // Makes the host wait until is_ready_for_export(), for a consumer that names no stream.
     // Blocks: like wait_for_host().
@@ -283,7 +273,7 @@ public:
     // stream in one cycle, and destroy the stream first.
     void set_owner_stream(std::uintptr_t stream) const noexcept;
     // The memory was imported for one operation, and is released when that has been submitted. The
-    // access need not be logged then: see record_access().
+    // access need not be logged then: see Operation::is_ordered_until_release.
     void set_for_one_operation() const noexcept;
     // Consumers of an export. Those that hold memory (Consumer::holds_memory) are dropped once a
     // single reference to the memory is left and their streams have been waited for. The host or a
@@ -452,7 +442,7 @@ private:
     UsmKind ask_kind() const noexcept;
     void add_producer(const Queue &queue) const;
     void wait_on_host(Access access, bool with_consumers) const;
-    bool has_done_for_host(Access access, bool with_consumers) const;
+    bool is_done_for_host(Access access, bool with_consumers) const;
     friend class PeerStreams;
     // Ownership: takes over the caller's reference.
     explicit Memory(Record *record) noexcept : record_(IntrusivePtr<Record>::adopt(record)) {}

@@ -13,7 +13,7 @@
 //   The operation runs after everything that the library has submitted to its current stream on
 //   this thread. It runs before everything that the library submits to that stream afterwards. If
 //   the operation is submitted to that very stream, no events are needed. Some accesses are not
-//   logged: see Memory::record_access.
+//   logged: see is_ordered_until_release.
 //
 // States
 //   wait_for_conflicts() with all uses, then the submission to the queue, then submitted() with the
@@ -48,7 +48,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace entrepot {
@@ -171,7 +170,7 @@ public:
         ENTREPOT_ASSERT(HeldMutexes::is_empty());
         // The stream of a peer in which the operation itself is, if it is in one.
         const PeerStreams::Stream *const own = streams_.empty() ? nullptr : streams_.find(queue_);
-        // Read once: another thread may promise meanwhile that the stream is never destroyed.
+        // Read once: another thread may call declare_never_destroyed() meanwhile.
         const Logged usual = queue_.may_be_destroyed() ? Logged::by_event : Logged::by_position;
         const auto how_to_log = [&](const Memory &memory) {
             return own && is_ordered_until_release(memory) ? Logged::nowhere : usual;
@@ -212,10 +211,19 @@ private:
     enum class Logged {
         by_position,  // as a position of the queue
         by_event,     // as an event recorded now: the queue may be destroyed after this call
-        nowhere       // not at all: see Memory::record_access
+        nowhere       // not at all: see is_ordered_until_release
     };
-    // True if the conditions of Memory::record_access for the memory hold, so its access need not
-    // be logged.
+    // True if the access need not be logged (Logged::nowhere), because all of these hold:
+    // - The memory was imported for one operation (set_for_one_operation), so no later operation
+    //   of Entrepot uses it.
+    // - The memory's owner is a library that frees in stream order
+    //   (StreamLibrary::frees_in_stream_order).
+    // - The operation's queue is the current stream of a peer of its memory.
+    // - The owner's library was asked for its current stream and has one.
+    // Then the owner's stream is the queue of the operation, or waits for it (order_peers), before
+    // the owner can free the memory. That stream does not wait for a captured operation, unless it
+    // is in the same capture: nothing runs before the graph is launched. Capture is no
+    // condition, because the program keeps the memory of a graph alive.
     //
     // Requires: the operation's queue is the current stream of a peer.
     bool is_ordered_until_release(const Memory &memory) const noexcept;

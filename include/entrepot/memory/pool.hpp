@@ -4,7 +4,7 @@
 // Overview
 //   Blocks up to 1 MiB come in size classes and are cut from chunks of the upstream
 //   (CentralFreeList). Larger ones are cut from the shortest free piece that is long enough, and
-//   joined with their free neighbours when they return (Segments). Each thread has a small cache of
+//   joined with their free neighbors when they return (Segments). Each thread has a small cache of
 //   its own in front (Magazine).
 //
 // States

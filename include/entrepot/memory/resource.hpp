@@ -1,11 +1,10 @@
-// Resource: where blocks of memory come from and go back to. `direct` talks to the driver; pool,
-// limit, log, track and statistics wrap an upstream.
+// Resource: allocates and deallocates blocks of memory. `direct` and `shareable` call the driver.
+// Pool, limit, log, track and statistics wrap an upstream.
 #pragma once
 #include <entrepot/core/counted.hpp>
 #include <entrepot/memory/memory.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

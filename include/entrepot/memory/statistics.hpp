@@ -2,6 +2,8 @@
 #pragma once
 #include <entrepot/memory/resource.hpp>
 
+#include <atomic>
+
 namespace entrepot {
 
 class StatisticsResource final : public Resource {
@@ -15,8 +17,7 @@ public:
     const Resource &origin() const noexcept override { return upstream()->origin(); }
     std::string report() const override;
 
-    // While it is there, this thread asks again for what has failed: that is not counted as one
-    // more failure.
+    // While it exists, failures on this thread are not counted: they repeat one that was.
     class SecondTry {
     public:
         SecondTry() noexcept;

@@ -1,4 +1,4 @@
-// UsmKind: who may touch an allocation. One table gives its names.
+// UsmKind: whether host and device may access an allocation. One table gives its names.
 #pragma once
 #include <entrepot/core/assert.hpp>
 #include <entrepot/device/backend.h>

@@ -497,7 +497,7 @@ PyGetSetDef device_array_attributes[] = {
     {"shape", getter<shape_of>, nullptr,
      "Extent of each axis, in elements; (0,) if the shape is unknown.", nullptr},
     {"strides", getter<strides_of>, nullptr,
-     "Distance between neighbours along each axis, in bytes.", nullptr},
+     "Distance between neighbors along each axis, in bytes.", nullptr},
     {"typestr", getter<typestr_of_array>, nullptr,
      "The type of an element, as a type string of the array interface.", nullptr},
     {"size", getter<size_of>, nullptr, "Number of elements.", nullptr},

@@ -186,7 +186,7 @@ void init_create(nb::module_ &m) {
     const std::string place = placement_doc,
                       by_place = ", *, device=None, kind=None, queue=None)\n--\n\n";
     static const std::string empty_doc = "empty($module, shape, dtype" + by_place +
-                                         "An Array of new, uninitialised memory, C-contiguous." +
+                                         "An Array of new, uninitialized memory, C-contiguous." +
                                          place;
     static const std::string zeros_doc = "zeros($module, shape, dtype" + by_place +
                                          "An Array of new memory in which all bits are zero." +

@@ -202,7 +202,7 @@ PyObject *get_transposed(const Array &a) { return wrap(a.transposed({})); }
 PyGetSetDef attributes[] = {
     {"shape", getter<get_shape>, nullptr, "Extent of each axis, in elements.", nullptr},
     {"strides", getter<get_strides>, nullptr,
-     "Distance between neighbours along each axis, in elements (not bytes).", nullptr},
+     "Distance between neighbors along each axis, in elements (not bytes).", nullptr},
     {"dtype", getter<get_dtype>, nullptr, "The type of an element, an entrepot.Dtype.", nullptr},
     {"ndim", getter<get_ndim>, nullptr, "Number of axes, 0 to 64.", nullptr},
     {"size", getter<get_size>, nullptr, "Number of elements.", nullptr},

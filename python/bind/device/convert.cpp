@@ -27,8 +27,8 @@ namespace nb = nanobind;
 namespace entrepot::python {
 namespace {
 
-// A backend that is found once. No static local variable: its guard would stay locked while the
-// backend is loaded without the GIL, and a thread that waits for it keeps the GIL.
+// A backend that is found once. A static local variable would deadlock. Its guard would stay locked
+// while the backend is loaded without the GIL, and a thread that waits for a guard keeps the GIL.
 class KnownBackend {
 public:
     constexpr explicit KnownBackend(const char *name) noexcept : name_(name) {}

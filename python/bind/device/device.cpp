@@ -381,7 +381,7 @@ void wait_for(const Queue &queue, PyObject *other) {
 PyObject *queue_wait_for(PyObject *self, PyObject *other) {
     return guarded([&] {
         if (!nb::inst_ready(self))
-            throw Error(ErrorKind::type, "wait_for: the queue was never initialised");
+            throw Error(ErrorKind::type, "wait_for: the queue was never initialized");
         wait_for(*nb::inst_ptr<Queue>(self), other);
         Py_RETURN_NONE;
     });

@@ -1,5 +1,5 @@
 // The buffer protocol: imports through a held Py_buffer, and exports that
-// honour every request flag.
+// honor every request flag.
 #include <entrepot/exchange/buffer.hpp>
 #include <entrepot/exchange/host_view.hpp>
 
@@ -146,7 +146,7 @@ Py_ssize_t *strides_at_hand(PyObject *self, const Array &array, Py_buffer &view)
 }
 
 // Shape and strides point into the array, which is immutable and kept alive by `view.obj`. Call
-// before `fill`: PyMemoryView reads `ndim` next, and a wider store merged with its neighbour would
+// before `fill`: PyMemoryView reads `ndim` next, and a wider store merged with its neighbor would
 // stall store forwarding.
 void fill_axes(Py_buffer &view, std::size_t ndim, Py_ssize_t *shape, Py_ssize_t *strides) noexcept {
     view.ndim = static_cast<int>(ndim);

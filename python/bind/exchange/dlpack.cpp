@@ -110,12 +110,12 @@ Queue arrival_queue(const Device &device) {
     static NoDestructor<std::vector<Queue>> queues;
     const auto find = [&] { return std::ranges::find(*queues, device, &Queue::device); };
     {
-        const MutexLock locked(mutex);
+        const MutexLock lock(mutex);
         if (const auto found = find(); found != queues->end()) [[likely]]
             return *found;
     }
     Queue made = Queue::create(device);  // not under the lock, because it releases the GIL
-    const MutexLock locked(mutex);
+    const MutexLock lock(mutex);
     const auto found = find();
     return found != queues->end() ? *found : queues->emplace_back(std::move(made));
 }

@@ -6,6 +6,7 @@
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
+#include "../support/key_caches.hpp"
 #include "../support/release.hpp"
 #include "interface_dict.hpp"
 #include "quirks.hpp"
@@ -44,44 +45,8 @@ Candidates probe(PyTypeObject *type) {
     return may_be_masked(type) ? found | masks : found;
 }
 
-// Recently used types. An entry owns its type, so that a new type at the same address is not
-// mistaken for it.
-class RouteCache {
-public:
-    Candidates find(PyTypeObject *type) {
-        Entry &entry = entries_[index_of(type)];
-        if (entry.type.get() != reinterpret_cast<PyObject *>(type)) [[unlikely]]
-            return replace(entry, type);
-        return entry.candidates;
-    }
-    // Same for a cached type; 0 if the type is not cached.
-    Candidates peek(PyTypeObject *type) const noexcept {
-        const Entry &entry = entries_[index_of(type)];
-        return entry.type.get() == reinterpret_cast<PyObject *>(type) ? entry.candidates : 0;
-    }
-
-private:
-    struct Entry {
-        CachedReference type;
-        Candidates candidates = 0;
-    };
-
-    static std::size_t index_of(PyTypeObject *type) noexcept {
-        return (reinterpret_cast<std::uintptr_t>(type) >> 4) % size;
-    }
-
-    // Releasing the old type may run Python code that looks up another type in this slot.
-    [[gnu::noinline]] static Candidates replace(Entry &entry, PyTypeObject *type) {
-        const Candidates candidates = entry.candidates = probe(type);
-        entry.type.replace(reinterpret_cast<PyObject *>(type));
-        return candidates;
-    }
-
-    static constexpr std::size_t size = 256;
-    std::array<Entry, size> entries_;
-};
-
-ENTREPOT_GIL_GUARDED RouteCache route_cache;
+// Candidates of recently used types.
+ENTREPOT_GIL_GUARDED ObjectCache<Candidates, 256> route_cache;
 
 const Protocol &first_of(Candidates candidates) {
     return *protocols[static_cast<std::size_t>(std::countr_zero(candidates))];
@@ -97,7 +62,8 @@ std::optional<Array> read_first(PyObject *object, Candidates candidates,
 
 // The protocols of the object's type. Throws if an element of the object is masked.
 inline Candidates candidates_of(PyObject *object) {
-    const Candidates found = route_cache.find(Py_TYPE(object));
+    const Candidates found = route_cache.find(reinterpret_cast<PyObject *>(Py_TYPE(object)),
+                                              [&] { return probe(Py_TYPE(object)); });
     if (found & masks) [[unlikely]]
         refuse_mask(object);
     return found & ~masks;
@@ -182,7 +148,7 @@ Array import_array(PyObject *object, const ImportRequest &request) {
 }
 
 bool is_array_type(PyTypeObject *type) noexcept {
-    const Candidates speaks = route_cache.peek(type);
+    const Candidates speaks = route_cache.peek(reinterpret_cast<PyObject *>(type));
     if (speaks == 0)
         return false;
     const Protocol *const first = &first_of(speaks);

@@ -68,7 +68,7 @@ std::uintptr_t handle_in(PyObject *stream, DLDevice device, const StreamRow &row
     const char *const digits = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
     PyErr_Clear();
     refuse("stream ", digits ? digits : "", " means nothing on ", device, "; pass ",
-           row.numbers.words, ", -1 for no synchronisation, or None");
+           row.numbers.words, ", -1 for no synchronization, or None");
 }
 
 bool is_minus_one(PyObject *stream) {

@@ -56,7 +56,7 @@ constexpr std::size_t max_versions = 64;
     auto code =
         known != versions.end()
             ? (*known)->code
-            : std::make_shared<kernel::Specialisations>(std::move(read.function), kernel->options);
+            : std::make_shared<kernel::Specializations>(std::move(read.function), kernel->options);
     VersionPtr current(Version{std::move(read.guards), std::move(read.captured), std::move(code)});
     VersionPtr dropped;  // released once the list is consistent again
     if (known != versions.end() || versions.size() == max_versions) {
@@ -68,11 +68,11 @@ constexpr std::size_t max_versions = 64;
     return current;
 }
 
-const kernel::Specialisation &specialisation_for(const Version &version,
+const kernel::Specialization &specialization_for(const Version &version,
                                                  std::span<const kernel::Argument> arguments,
                                                  const ep_range &range, const Queue &queue) {
     const kernel::Key key(arguments, range.ndim, queue.device(), queue.context());
-    if (const kernel::Specialisation *made = version.code->find(key, range)) [[likely]]
+    if (const kernel::Specialization *made = version.code->find(key, range)) [[likely]]
         return *made;
     const ReleaseGil released;
     return version.code->make(key, arguments, range, queue.device(), queue.context());
@@ -221,7 +221,7 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
     Request request;
     request.dialect = dialect_arg(unless_none(dialect));
     request.device = unless_none(device) ? device_from(device) : registry::current_device();
-    const kernel::Specialisation *const newest = version.code->newest();
+    const kernel::Specialization *const newest = version.code->newest();
     const bool is_of_launch = newest && !unless_none(signature);
     if (unless_none(signature)) {
         request.types = types_of(signature_from(signature));
@@ -376,12 +376,12 @@ PyObject *types_for(PyObject *self, PyObject *arguments) {
     });
 }
 
-const Parameters of_specialise("_specialise", 2, 0, {"device", "dimensions"});
+const Parameters of_specialize("_specialize", 2, 0, {"device", "dimensions"});
 
 // Compiles for the signatures before the first launch.
-PyObject *specialise(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+PyObject *specialize(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return guarded([&] {
-        const auto [device, dimensions] = of_specialise.read(args, nargs, kwnames);
+        const auto [device, dimensions] = of_specialize.read(args, nargs, kwnames);
         PythonKernel *const kernel = kernel_of(self);
         const Queue queue = unless_none(device) ? queue_from(device) : registry::current_queue();
         const VersionPtr version = current_version(kernel);
@@ -394,7 +394,7 @@ PyObject *specialise(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
             const std::uint32_t count =
                 dimensions_for(kernel, *version, types_of(signature), queue.device(),
                                kernel::dialect_for(queue.device(), kernel->options), dimensions);
-            specialisation_for(*version, arguments_of(signature), {count, {1, 1, 1}, {0, 0, 0}},
+            specialization_for(*version, arguments_of(signature), {count, {1, 1, 1}, {0, 0, 0}},
                                queue);
         }
         return Py_NewRef(Py_None);
@@ -482,8 +482,8 @@ PyMethodDef methods[] = {
     {"_types", types_for, METH_O,
      "_types($self, arguments, /)\n--\n\nThe types of the numbers in the kernel and its device "
      "functions for those arguments."},
-    {"_specialise", with_keywords(specialise), METH_FASTCALL | METH_KEYWORDS,
-     "_specialise($self, device=None, dimensions=None)\n--\n\n"
+    {"_specialize", with_keywords(specialize), METH_FASTCALL | METH_KEYWORDS,
+     "_specialize($self, device=None, dimensions=None)\n--\n\n"
      "Compile the kernel for its signatures."},
     {},
 };
@@ -495,7 +495,7 @@ PyMemberDef members[] = {
 };
 
 PyGetSetDef attributes[] = {
-    {"specialisations", compiled_count, nullptr,
+    {"specializations", compiled_count, nullptr,
      "Number of times that the kernel has been compiled in this process.", nullptr},
     {},
 };

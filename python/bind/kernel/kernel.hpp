@@ -7,7 +7,7 @@
 #include "arguments.hpp"
 #include "walker.hpp"
 
-#include <entrepot/kernel/runtime/specialisation.hpp>
+#include <entrepot/kernel/runtime/specialization.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace entrepot::python {
 struct Version {
     Guards guards;
     std::string captured;
-    std::shared_ptr<kernel::Specialisations> code;
+    std::shared_ptr<kernel::Specializations> code;
 };
 
 // Shared pointer to a version. Its reference count needs no atomic operations, because the GIL
@@ -88,7 +88,7 @@ VersionPtr current_version(PythonKernel *kernel);
 // Lifetime: the result lives as long as the version.
 // Blocks: for the compiler.
 // GIL: required; released while compiling.
-const kernel::Specialisation &specialisation_for(const Version &version,
+const kernel::Specialization &specialization_for(const Version &version,
                                                  std::span<const kernel::Argument> arguments,
                                                  const ep_range &range, const Queue &queue);
 

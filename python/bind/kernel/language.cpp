@@ -13,7 +13,7 @@ PyObject *attribute_of(const char *module, const char *name) {
 }  // namespace
 
 const Language &language() {
-    // Not a static initialiser: the import may release the GIL to a thread that would then block on
+    // Not a static initializer: the import may release the GIL to a thread that would then block on
     // the static's guard.
     static std::atomic<const Language *> found{nullptr};
     if (const Language *known = found.load(std::memory_order_acquire)) [[likely]]

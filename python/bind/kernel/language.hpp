@@ -1,4 +1,4 @@
-// The classes of entrepot.kernel by which the compiler's front end recognises names.
+// The classes of entrepot.kernel by which the compiler's front end recognizes names.
 #pragma once
 #include <Python.h>
 

@@ -78,9 +78,9 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     kernel::PlanCache::Lease plan = plans.find(queue, launcher.range, arguments.all());
     if (!plan && follows_data)
         arguments.require_one_context();
-    const kernel::Specialisation &made =
+    const kernel::Specialization &made =
         plan ? plan->made()
-             : specialisation_for(*version, arguments.with_aliases(), launcher.range, queue);
+             : specialization_for(*version, arguments.with_aliases(), launcher.range, queue);
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();
     const ReleaseGil released;  // the host may run the kernel at once
     arguments.copy_to_device(made.compiled, queue);

@@ -211,7 +211,7 @@ template <class Body> auto without_gil(Body &&body) {
 // Calls `body`, with the GIL if it `needs` it, which is acquired where this thread does not hold
 // it.
 // Requires: the caller holds no mutex.
-// Returns: what `body` returns; a value-initialised result, without a call, once the interpreter is
+// Returns: what `body` returns; a value-initialized result, without a call, once the interpreter is
 //          finalizing.
 template <class Body> auto with_gil_if(bool needs, Body &&body) -> decltype(body()) {
     if (!needs || holds_gil())

@@ -50,6 +50,11 @@ public:
             return replace(entry, object, look_up);
         return entry.answer;
     }
+    // Returns: the answer for a cached object; else a value-initialized one.
+    Answer peek(PyObject *object) const noexcept {
+        const Entry &entry = entries_[slot_of(object, slots)];
+        return entry.object.get() == object ? entry.answer : Answer{};
+    }
 
 private:
     struct Entry {

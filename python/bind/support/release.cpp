@@ -38,7 +38,7 @@ void enqueue_release(void *handle, void (*release)(void *)) noexcept {
         Py_AddPendingCall(drain_pending_call, nullptr);
 }
 
-void drop_released() noexcept {
+void drain_released_slow() noexcept {
     ENTREPOT_ASSERT(holds_gil());
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs any Python code
     const Release inside;

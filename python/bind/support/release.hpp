@@ -24,14 +24,15 @@
 
 namespace entrepot::python {
 
+struct QueuedRelease;
+extern std::atomic<QueuedRelease *> released_list;
+void drain_released_slow() noexcept;
+
 // Runs the queued releases. Called by the import, export and allocation functions.
 // Requires: this thread holds the GIL and no mutex.
-struct QueuedRelease;
-extern std::atomic<QueuedRelease *> released_list;  // atomic
-void drop_released() noexcept;
 inline void drain_released() noexcept {
     if (released_list.load(std::memory_order_relaxed)) [[unlikely]]
-        drop_released();
+        drain_released_slow();
 }
 
 // Counts releases that run inside one another, as one object drops the next. Beyond a depth,

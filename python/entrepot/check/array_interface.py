@@ -4,13 +4,11 @@ strides in bytes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import entrepot as ep
 
 from .clauses import require, skip
-from .interfaces import Fabrication, Interface, exports_of, imports_of, reader, steps_of
-from .subjects import PLAIN, SHIFTED, Exporter, Importer, Layout, attempt, refuses
+from .interfaces import Fabrication, Interface, exports_of, host_dict, imports_of, reader
+from .subjects import PLAIN, SHIFTED, Exporter, Importer, attempt, refuses
 
 NAME = "array_interface"
 SOURCE = "NumPy, The array interface protocol: Python side"
@@ -50,18 +48,7 @@ def descr(exporter: Exporter) -> None:
     require(fits, "a list of tuples of 2 or 3", repr(found))
 
 
-def truth(importer: Importer, layout: Layout) -> dict[str, Any]:
-    ground = importer.ground
-    return {
-        "shape": layout.shape,
-        "typestr": "<f4",
-        "data": (ground.address + ground.ITEM * layout.first, False),
-        "strides": steps_of(INTERFACE, layout, ground.ITEM),
-        "version": 3,
-    }
-
-
-fabricate = Fabrication(INTERFACE, truth)
+fabricate = Fabrication(INTERFACE, host_dict(INTERFACE))
 IMPORTS = imports_of(fabricate)
 
 

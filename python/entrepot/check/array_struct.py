@@ -20,9 +20,9 @@ from .subjects import (
     Seen,
     agrees,
     leaks_nothing,
-    lets_go,
     packed,
     read_only_agrees,
+    releases_references,
 )
 from .views import add_views, must_refuse
 
@@ -147,7 +147,7 @@ EXPORTS.add(
     "references",
     "a capsule that is gone holds no reference to the object",
     SOURCE,
-    lets_go(struct_of),
+    releases_references(struct_of),
 )
 
 
@@ -206,7 +206,7 @@ for name, what, bent in (
     ("refuses objects", "memory of Python objects", {"typekind": b"O", "itemsize": 8}),
     ("refuses other kinds", "a kind that NumPy does not have", {"typekind": b"?"}),
     ("refuses other sizes", "float of 3 bytes", {"itemsize": 3}),
-    ("refuses null data", "a null pointer, where there are elements", {"data": None}),
+    ("refuses null data", "a null pointer to a non-empty array", {"data": None}),
 ):  # fmt: skip
     IMPORTS.add(
         name,

@@ -30,9 +30,9 @@ from .subjects import (
     agrees,
     attempt,
     leaks_nothing,
-    lets_go,
     packed,
     read_only_agrees,
+    releases_references,
     settles,
 )
 from .views import add_views, must_refuse
@@ -340,7 +340,7 @@ EXPORTS.add(
     "references",
     "a buffer that was released holds no reference to the object",
     STRUCTURE,
-    lets_go(read),
+    releases_references(read),
 )
 
 
@@ -535,7 +535,7 @@ for name, what, where, bent in (
     ("refuses objects", "memory of Python objects, 'O'", FORMATS,
         {"format": b"O", "itemsize": 8, "len": 96}),
     ("refuses other formats", "a format that does not exist, '&f'", FORMATS, {"format": b"&f"}),
-    ("refuses null data", "a null pointer, where there are elements", STRUCTURE, {"buf": None}),
+    ("refuses null data", "a null pointer to a non-empty array", STRUCTURE, {"buf": None}),
 ):  # fmt: skip
     IMPORTS.add(
         name,

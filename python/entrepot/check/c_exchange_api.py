@@ -28,10 +28,10 @@ from .subjects import (
     agrees,
     attempt,
     leaks_nothing,
-    lets_go,
     packed,
     read_only_agrees,
     refuses,
+    releases_references,
     settles,
 )
 
@@ -214,12 +214,13 @@ def borrows_no_reference(exporter: Exporter) -> None:
     borrow = function(exporter.object, "dltensor_from_py_object_no_sync", ExchangeApi.Borrow)
 
     borrowed: Any = DLTensor()
-    lets_go(lambda obj: borrow(obj, ctypes.addressof(borrowed)))(exporter)
+    releases_references(lambda obj: borrow(obj, ctypes.addressof(borrowed)))(exporter)
 
 
 @EXPORTS.clause(
     "becomes an object",
-    "a tensor that is handed in becomes an object of the type, about the same memory",
+    "managed_tensor_to_py_object_no_sync returns an object of the type that uses the tensor's "
+    "memory",
     TO_OBJECT,
 )
 def becomes_an_object(exporter: Exporter) -> None:
@@ -246,7 +247,9 @@ def object_of(exporter: Exporter, tensor: int) -> Any:
 
 
 @EXPORTS.clause(
-    "owns what it takes", "the object calls the tensor's deleter once, when it goes", TO_OBJECT
+    "owns what it takes",
+    "the object calls the tensor's deleter once, when the object is destroyed",
+    TO_OBJECT,
 )
 def owns_what_it_takes(exporter: Exporter) -> None:
     given = tensors_like(exporter)
@@ -296,7 +299,7 @@ def allocates(exporter: Exporter) -> None:
 
 
 @EXPORTS.clause(
-    "refuses to allocate", "what cannot be allocated is -1 and one call of SetError", ALLOCATE
+    "refuses to allocate", "an allocation that fails returns -1 and calls SetError once", ALLOCATE
 )
 def refuses_to_allocate(exporter: Exporter) -> None:
     said = allocate(exporter, (200, 32, 1))
@@ -341,7 +344,7 @@ EXPORTS.add(
     "references",
     "a tensor that was deleted holds no reference to the object",
     FROM_OBJECT,
-    lets_go(read),
+    releases_references(read),
 )
 
 
@@ -523,12 +526,12 @@ def read_only(importer: Importer) -> None:
     require(view.read_only, "a read-only result, or a refusal", "a writable view")
 
 
-@IMPORTS.clause("refuses null data", "a null pointer is refused, where there are elements", TABLE)
+@IMPORTS.clause("refuses null data", "a null pointer to a non-empty array is refused", TABLE)
 def refuses_null_data(importer: Importer) -> None:
-    refuses(importer, fabricate(importer, data=None), "a null pointer, where there are elements")
+    refuses(importer, fabricate(importer, data=None), "a null pointer to a non-empty array")
 
 
-@IMPORTS.clause("frees what it refuses", "a refused tensor is given back once", FROM_OBJECT)
+@IMPORTS.clause("frees what it refuses", "a refused tensor is released once", FROM_OBJECT)
 def frees_what_it_refuses(importer: Importer) -> None:
     given = fabricate(importer, dtype=(200, 32, 1))
     try:

@@ -12,13 +12,13 @@ from .interfaces import (
     Fabrication,
     Interface,
     Speaker,
+    add_plain_types,
     exports_of,
+    host_dict,
     imports_of,
-    item_of,
     reader,
-    steps_of,
 )
-from .subjects import EMPTY, PLAIN, Exporter, Importer, Layout, refuses
+from .subjects import EMPTY, PLAIN, Exporter, Importer, refuses
 
 NAME = "cai"
 SOURCE = "CUDA Array Interface 3: Python Interface Specification"
@@ -48,12 +48,12 @@ def zero_size(exporter: Exporter) -> None:
     require(not seen.address, "0", f"{seen.address:#x}")
 
 
-@EXPORTS.clause(
-    "plain types", "typestr is of a number or bool: the meaning of others is not agreed", SOURCE
+add_plain_types(
+    EXPORTS,
+    INTERFACE,
+    "typestr is of a number or bool: the meaning of others is not agreed",
+    SOURCE,
 )
-def plain_types(exporter: Exporter) -> None:
-    found = INTERFACE.of(exporter.object)["typestr"]
-    require(item_of(found)[0] in "biufc", "a kind of b, i, u, f or c", repr(found))
 
 
 @EXPORTS.clause(
@@ -105,27 +105,14 @@ def driver() -> Any:
     return cuda
 
 
-def truth(importer: Importer, layout: Layout) -> dict[str, Any]:
-    """A dict about host memory. Importers that query a driver refuse it, and no clause here is then
-    applicable.
-    """
-    ground = importer.ground
-    return {
-        "shape": layout.shape,
-        "typestr": "<f4",
-        "data": (ground.address + ground.ITEM * layout.first, False),
-        "strides": steps_of(INTERFACE, layout, ground.ITEM),
-        "version": 3,
-    }
-
-
-fabricate = Fabrication(INTERFACE, truth)
+# Importers that query a driver refuse dicts about host memory. No clause here is then applicable.
+fabricate = Fabrication(INTERFACE, host_dict(INTERFACE))
 IMPORTS = imports_of(fabricate)
 
 
 @IMPORTS.clause(
     "zero size null",
-    "memory without elements is taken, its address 0, which is never looked at",
+    "memory without elements is imported; its address is 0 and is not read",
     SOURCE,
 )
 def zero_size_null(importer: Importer) -> None:
@@ -142,7 +129,7 @@ def refuses_no_version(importer: Importer) -> None:
 
 @IMPORTS.clause(
     "refuses a mask",
-    "a mask is honoured or refused: elements that are not there may not be shown",
+    "a mask is honored or refused: elements that are not there may not be shown",
     SOURCE,
 )
 def refuses_a_mask(importer: Importer) -> None:

@@ -32,38 +32,38 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--as",
         dest="side",
         choices=SIDES,
-        help="what the target is; seen by itself where it can be",
+        help="exporter or importer (default: detected)",
     )
     parser.add_argument(
         "--device",
         default="host",
-        help="where the memory lies that importers are handed, such as opencl:cpu",
+        help="device of the memory that is passed to importers, such as opencl:cpu",
     )
     parser.add_argument(
         "--copies",
         action="store_true",
-        help="the importer promises a copy, and is not to give a view",
+        help="the importer always copies; a view is a failure",
     )
     parser.add_argument(
         "--protocol",
         action="append",
         default=[],
         choices=PROTOCOLS,
-        help="this protocol, spoken or not; may be repeated",
+        help="check only this protocol, even if the target does not support it; may be repeated",
     )
     parser.add_argument(
         "--only",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="clauses of such names, as 'dlpack.*'",
+        help="check only clauses that match, such as 'dlpack.*'",
     )
     parser.add_argument(
         "--skip",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="not the clauses of such names",
+        help="leave out clauses that match",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(

@@ -30,10 +30,10 @@ from .subjects import (
     agrees,
     attempt,
     leaks_nothing,
-    lets_go,
     packed,
     read_only_agrees,
     refuses,
+    releases_references,
     settles,
 )
 
@@ -546,7 +546,7 @@ def unconsumed_capsule(exporter: Exporter) -> None:
     gc.collect()
     require(held.deletions <= 1, "one call of the deleter", held.deletions)
     if not held.deletions:  # the capsule may know what to free without asking the tensor
-        lets_go(export_and_drop)(exporter)
+        releases_references(export_and_drop)(exporter)
         leak(exporter)
 
 
@@ -581,7 +581,7 @@ def deleter_thread(exporter: Exporter) -> None:
 
 @EXPORTS.clause(
     "several exports",
-    "tensors of one object live apart: freeing one leaves the others as they are",
+    "each export has its own lifetime: freeing one tensor does not affect the others",
     SEMANTICS,
 )
 def several_exports(exporter: Exporter) -> None:
@@ -621,7 +621,7 @@ EXPORTS.add(
     "references",
     "an export that is over holds no reference to the object",
     SEMANTICS,
-    lets_go(export_and_drop),
+    releases_references(export_and_drop),
 )
 
 
@@ -746,7 +746,7 @@ class Fabricated:
         if not any(keywords.get("max_version") for keywords in self.asked):
             skip("the importer asks for legacy tensors, which have no version and no flags")
 
-    def let_go(self) -> None:
+    def release_capsules(self) -> None:
         self.capsules.clear()
         gc.collect()
 
@@ -881,7 +881,7 @@ def holds_the_tensor(importer: Importer) -> None:
     result = attempt(importer, given)
     if importer.look(result).data_ptr != importer.ground.address:
         skip("the importer copies")
-    given.let_go()
+    given.release_capsules()
     require(not given.released, "a tensor that is held", f"{given.released} calls of the deleter")
     del result
 
@@ -894,7 +894,7 @@ def releases_once(importer: Importer) -> None:
     result = attempt(importer, given)
     require(given.released <= 1, "at most one call", given.released)
     del result
-    given.let_go()
+    given.release_capsules()
     settles(lambda: given.released > 0, lambda: importer.take(Fabricated(importer)))
     require(given.released == 1, "one call of the deleter", given.released)
 
@@ -996,7 +996,7 @@ IMPORTS.add("refuses a major version", "a tensor of another major version is ref
 
 @IMPORTS.clause(
     "frees a major version",
-    "a tensor of another major version is given back, through its deleter",
+    "a tensor of another major version is released, through its deleter",
     f"{HEADER}: DLPackVersion",
 )
 def frees_a_major_version(importer: Importer) -> None:
@@ -1005,7 +1005,7 @@ def frees_a_major_version(importer: Importer) -> None:
 
 @IMPORTS.clause(
     "frees what it refuses",
-    "a refused tensor is given back once, by the importer or by its capsule",
+    "a refused tensor is released once, by the importer or by its capsule",
     IMPLEMENTATION,
 )
 def frees_what_it_refuses(importer: Importer) -> None:
@@ -1017,7 +1017,7 @@ def freed_when_refused(importer: Importer, **bent: Any) -> None:
     try:
         importer.take(given)
     except Exception:
-        given.let_go()
+        given.release_capsules()
     else:
         if "version" in bent:
             given.says_versions()
@@ -1030,7 +1030,7 @@ for name, what, where, bent in (
     ("refuses a used capsule", "a capsule that was consumed already", IMPLEMENTATION,
         {"name": "used"}),
     ("refuses other capsules", "a capsule of another name", IMPLEMENTATION, {"name": "other"}),
-    ("refuses null data", "a null pointer, where there are elements", f"{HEADER}: DLTensor.data",
+    ("refuses null data", "a null pointer to a non-empty array", f"{HEADER}: DLTensor.data",
         {"data": None}),
     ("refuses ndim", "a negative number of dimensions", f"{HEADER}: DLTensor.ndim", {"ndim": -1}),
     ("refuses a null shape", "a null shape of two dimensions", f"{HEADER}: DLTensor.shape",

@@ -20,9 +20,9 @@ from .subjects import (
     Seen,
     agrees,
     leaks_nothing,
-    lets_go,
     packed,
     read_only_agrees,
+    releases_references,
 )
 from .views import add_views, must_refuse, must_take
 
@@ -118,7 +118,7 @@ def exports_of(interface: Interface) -> Table:
 
     @table.clause(
         "known keys",
-        "no key is there that the protocol does not have: no consumer would honour it",
+        "no key is there that the protocol does not have: no consumer would honor it",
         source,
     )
     def known_keys(exporter: Exporter) -> None:
@@ -220,7 +220,7 @@ def exports_of(interface: Interface) -> Table:
         "references",
         "a dict that is gone holds no reference to the object",
         source,
-        lets_go(interface.of),
+        releases_references(interface.of),
     )
 
     @table.clause("leak", "dicts that are gone leave no memory behind", source)
@@ -228,6 +228,15 @@ def exports_of(interface: Interface) -> Table:
         leaks_nothing(lambda: getattr(exporter.object, interface.attribute))
 
     return table
+
+
+def add_plain_types(table: Table, interface: Interface, says: str, source: str) -> None:
+    """Adds the clause of the protocols whose elements are numbers and bools only."""
+
+    @table.clause("plain types", says, source)
+    def plain_types(exporter: Exporter) -> None:
+        found = interface.of(exporter.object)["typestr"]
+        require(item_of(found)[0] in "biufc", "a kind of b, i, u, f or c", repr(found))
 
 
 # ---------------------------------------------------------------- importers
@@ -265,6 +274,22 @@ def steps_of(interface: Interface, layout: Layout, item: int) -> tuple[int, ...]
     return tuple(stride * (item if interface.strides_in_bytes else 1) for stride in layout.strides)
 
 
+def host_dict(interface: Interface) -> Maker:
+    """Makes well-formed dicts about the importer's ground, which the host can access."""
+
+    def make(importer: Importer, layout: Layout) -> dict[str, Any]:
+        ground = importer.ground
+        return {
+            "shape": layout.shape,
+            "typestr": "<f4",
+            "data": (ground.address + ground.ITEM * layout.first, False),
+            "strides": steps_of(interface, layout, ground.ITEM),
+            "version": interface.version,
+        }
+
+    return make
+
+
 # Dicts that every importer must refuse: the clause, the error in words, and in the dict.
 MALFORMED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("refuses no shape", "a dict without a shape", {"shape": MISSING}),
@@ -284,7 +309,7 @@ MALFORMED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ),
     ("refuses short strides", "one stride for two dimensions", {"strides": (4,)}),
     ("refuses a lone address", "data that is an int, and no pair", {"data": 4096}),
-    ("refuses null data", "a null pointer, where there are elements", {"data": (0, False)}),
+    ("refuses null data", "a null pointer to a non-empty array", {"data": (0, False)}),
 )
 
 

@@ -17,6 +17,7 @@ from .interfaces import (
     Fabrication,
     Interface,
     Speaker,
+    add_plain_types,
     exports_of,
     imports_of,
     item_of,
@@ -47,10 +48,7 @@ CONTEXT_CAPSULE, QUEUE_CAPSULE = b"SyclContextRef", b"SyclQueueRef"
 EXPORTS = exports_of(INTERFACE)
 
 
-@EXPORTS.clause("plain types", "typestr is of a number or bool", SOURCE)
-def plain_types(exporter: Exporter) -> None:
-    found = INTERFACE.of(exporter.object)["typestr"]
-    require(item_of(found)[0] in "biufc", "a kind of b, i, u, f or c", repr(found))
+add_plain_types(EXPORTS, INTERFACE, "typestr is of a number or bool", SOURCE)
 
 
 @EXPORTS.clause("offset", "offset, if any, is an int of elements", SOURCE)

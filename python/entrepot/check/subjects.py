@@ -139,8 +139,10 @@ def read_only_agrees(protocol: str) -> Callable[[Exporter], None]:
     return check
 
 
-def lets_go(action: Callable[[Any], object], times: int = 20) -> Callable[[Exporter], None]:
-    """The action leaves no references to the object behind."""
+def releases_references(
+    action: Callable[[Any], object], times: int = 20
+) -> Callable[[Exporter], None]:
+    """Clause: the action drops every reference to the object that it takes."""
 
     def check(exporter: Exporter) -> None:
         action(exporter.object)  # caches one-off data, which is no leak

@@ -107,9 +107,9 @@ def add_views(
         del result
 
     @table.clause(
-        "lets the object go", "the object is released with the last use of the result", source
+        "releases the object", "the object is released with the last use of the result", source
     )
-    def lets_the_object_go(importer: Importer) -> None:
+    def releases_the_object(importer: Importer) -> None:
         given = fabricate(importer, PLAIN, False)
         lives = weakref.ref(witness(given))
         result = attempt(importer, given)

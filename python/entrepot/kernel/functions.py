@@ -37,7 +37,7 @@ class KernelFunction(PythonKernel):
     """A Python function that devices run: ``kernel[global, local](arguments…)`` compiles and
     submits it.
 
-    ``function`` is the original function, ``specialisations`` the number of compilations in this
+    ``function`` is the original function, ``specializations`` the number of compilations in this
     process.
     """
 
@@ -235,7 +235,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     def decorate(function: Callable[..., None]) -> KernelFunction:
         made = _make(function, chosen)
         if "signatures" in chosen:
-            made._specialise()
+            made._specialize()
         return made
 
     return decorate

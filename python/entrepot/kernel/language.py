@@ -105,7 +105,7 @@ class Item:
 
 NdItem = Item
 
-# --------------------------------------------------------------- synchronisation
+# --------------------------------------------------------------- synchronization
 
 barrier = Builtin(
     "barrier",
@@ -138,7 +138,7 @@ local = Namespace(
     {
         "array": "local.array(shape, dtype): an array that the work-items of a group share; its "
         "shape is literal, its elements "
-        "are not initialised. Memory of a size known at launch is an argument: "
+        "are not initialized. Memory of a size known at launch is an argument: "
         "LocalAccessor(shape, dtype)."
     },
 )
@@ -149,7 +149,7 @@ private = Namespace(
     {
         "array": "private.array(shape, dtype): an array of this work-item alone; its shape is "
         "literal, its elements are not "
-        "initialised."
+        "initialized."
     },
 )
 constant = Namespace(

@@ -32,7 +32,7 @@ def reduced(array, out):
     out[i] = total
 """
 
-# Neighbouring work-items read neighbouring elements, so that a GPU coalesces them.
+# Neighboring work-items read neighboring elements, so that a GPU coalesces them.
 _STRIDES = """
 def reduced(array, out):
     i = get_global_id(0)

@@ -60,7 +60,7 @@ class SimulatedLaunch:
         """Runs the kernel to completion; queues and dependencies have no effect.
 
         Raises the errors of a launch for invalid arguments. Raises KernelError with the ids of the
-        work-items for indices out of bounds, races, deadlocks, and reads of uninitialised local or
+        work-items for indices out of bounds, races, deadlocks, and reads of uninitialized local or
         private memory.
         """
         code = rewritten(self._kernel.function)

@@ -43,9 +43,9 @@ def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str
     remember(function)
     if (file, code) not in _read:
         raise KernelError(
-            f"the source of {function.__name__} is not to be found (it says {shown_path(file)}, "
-            f"line {code.co_firstlineno}): "
-            "kernels are compiled from their source, so write them in a file or a notebook's cell"
+            f"the source of {function.__name__} was not found at {shown_path(file)}, line "
+            f"{code.co_firstlineno}: kernels are compiled from their source, so define them in a "
+            "file or a notebook's cell"
         )
     text, first = _read[file, code]
     return _node_in(_parsed(file, text, first), code), shown_path(file), text, first

@@ -31,7 +31,7 @@ def device_array(
     queue: object = None,
     kind: str = "device",
 ) -> Array:
-    """A new uninitialised array in memory of the device. ``kind`` is ignored for the host."""
+    """A new uninitialized array in memory of the device. ``kind`` is ignored for the host."""
     target = device_context(queue).device if queue is not None else find_device(device)
     return empty(
         shape, dtype, device=target, queue=queue, kind=None if target.backend == "host" else kind
@@ -41,7 +41,7 @@ def device_array(
 def device_array_like(
     array: object, device: object = None, *, queue: object = None, kind: str = "device"
 ) -> Array:
-    """A new uninitialised array in memory of the device, with the shape and type of ``array``."""
+    """A new uninitialized array in memory of the device, with the shape and type of ``array``."""
     like = asarray(array)
     return device_array(like.shape, like.dtype, device, queue=queue, kind=kind)
 

@@ -56,7 +56,7 @@ const char *advice_for(CUresult code) {
         return ": the driver sees no device (CUDA_VISIBLE_DEVICES hides those that it does not "
                "list)";
     case CUDA_ERROR_NOT_INITIALIZED:
-        return ": this process was forked from one that had initialised CUDA, which does not "
+        return ": this process was forked from one that had initialized CUDA, which does not "
                "survive a fork; use the 'spawn' or "
                "'forkserver' start method";
     case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
@@ -98,7 +98,7 @@ std::string text_of(const Driver &of, CUresult code) {
 }
 
 // Runs before other look-ups: errors of the machine are reported first, then those of the version.
-void initialise(void *library, Driver &made) {
+void initialize(void *library, Driver &made) {
     CUresult (*function)(unsigned flags);
     require(library, function, "cuInit");
     require(library, made.error_name, "cuGetErrorName");
@@ -120,7 +120,7 @@ void open_driver() {
     static const Driver *const made = [] {
         void *const library = open_library();
         auto functions = std::make_unique<Driver>();
-        initialise(library, *functions);
+        initialize(library, *functions);
         look_up_all(library, *functions);
         if (functions->cuDriverGetVersion(&functions->version) != CUDA_SUCCESS ||
             functions->version < oldest_version)

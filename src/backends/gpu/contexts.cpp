@@ -99,13 +99,16 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 Context::~Context() {
     guarded([&]() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
         const Current current(native);
-        const RelaxedCaptureMode beside;
+        const RelaxedCaptureMode relaxed;
         chunks->free_all();
         for (const std::vector<Event *> &events : {events_, timed_ones_})
             for (const Event *event : events)
                 delete event;
-        for (const Leaving &leaving : leaving_)
+        for (const Leaving &leaving : leaving_) {
             driver().cuModuleUnload(leaving.module);
+            if (leaving.last_use != nullptr)
+                driver().cuEventDestroy(leaving.last_use);
+        }
         if (strided_module_ != nullptr)
             driver().cuModuleUnload(strided_module_);
     });
@@ -120,7 +123,7 @@ void Context::end(Context *self) noexcept {
 
 IntrusivePtr<Event> Context::take_event(bool timed) {
     {
-        const MutexLock hold(events_mutex_);
+        const MutexLock lock(events_mutex_);
         std::vector<Event *> &events = timed ? timed_ones_ : events_;
         if (!events.empty()) {
             Event &event = *events.back();
@@ -137,7 +140,7 @@ IntrusivePtr<Event> Context::take_event(bool timed) {
 
 void Context::keep_event(Event &event) noexcept {
     try {
-        const MutexLock hold(events_mutex_);
+        const MutexLock lock(events_mutex_);
         (event.is_timed ? timed_ones_ : events_).push_back(&event);
     } catch (...) {  // out of memory: leaks the event
     }
@@ -146,7 +149,7 @@ void Context::keep_event(Event &event) noexcept {
 void Context::unload_later(CUmodule module) noexcept {
     guarded([&] {
         {
-            const MutexLock hold(mutex_);
+            const MutexLock lock(mutex_);
             leaving_.push_back({module, nullptr});
         }
         unload_finished();
@@ -159,7 +162,7 @@ void Context::mark_leaving() {
     if (driver().cuCtxRecordEvent == nullptr || has_captures(*this))
         return;
     const Current current(native);
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     for (Leaving &leaving : leaving_) {
         if (leaving.last_use != nullptr)
             continue;
@@ -173,15 +176,15 @@ void Context::mark_leaving() {
 
 void Context::unload_finished() {
     {
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         if (leaving_.empty())
             return;
     }
-    const RelaxedCaptureMode beside;
+    const RelaxedCaptureMode relaxed;
     mark_leaving();
     std::vector<Leaving> gone;
     {
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         std::erase_if(leaving_, [&](const Leaving &leaving) {
             if (leaving.last_use == nullptr ||
                 driver().cuEventQuery(leaving.last_use) != CUDA_SUCCESS)

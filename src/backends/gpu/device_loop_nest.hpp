@@ -21,10 +21,10 @@ template <unsigned Depth> struct DeviceLoopNest {
     Step steps[Depth];
 };
 
-// Two loops, processed in tiles: one of neighbours in `to`, one of neighbours in `from`; repeated
+// Two loops, processed in tiles: one of neighbors in `to`, one of neighbors in `from`; repeated
 // for each item of the batch.
 struct Transposition {
-    unsigned columns, rows;  // of `to`: columns are neighbours there, rows in `from`
+    unsigned columns, rows;  // of `to`: columns are neighbors there, rows in `from`
     unsigned column_tiles, row_tiles;
     long long row_to, row_from;  // bytes; row_from is the unit or its negative
     long long column_from;       // bytes

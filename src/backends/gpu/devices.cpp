@@ -122,14 +122,18 @@ int Device::attribute(CUdevice_attribute which) const {
 }
 
 CUmemoryPool Device::pool() {
-    const MutexLock hold(mutex_);
-    if (pool_ == nullptr) {
+    if (const CUmemoryPool made = pool_.load(std::memory_order_acquire)) [[likely]]
+        return made;
+    const MutexLock lock(mutex_);
+    CUmemoryPool pool = pool_.load(std::memory_order_relaxed);
+    if (pool == nullptr) {
         CUmemPoolProps properties{};
         properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
         properties.location = location_on(native);
-        check(driver().cuMemPoolCreate(&pool_, &properties), "cuMemPoolCreate");
+        check(driver().cuMemPoolCreate(&pool, &properties), "cuMemPoolCreate");
+        pool_.store(pool, std::memory_order_release);
     }
-    return pool_;
+    return pool;
 }
 
 void Device::share_pool_with(const Device &reader) {
@@ -137,7 +141,7 @@ void Device::share_pool_with(const Device &reader) {
     if (!has_pools)
         return;
     const CUmemoryPool shared = pool();
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     if (std::find(readers_.begin(), readers_.end(), reader.native) != readers_.end())
         return;
     CUmemAccessDesc access{};

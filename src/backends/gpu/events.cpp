@@ -99,7 +99,7 @@ void Event::end(Event *self) noexcept {
 }
 
 bool Event::is_done() const {
-    const RelaxedCaptureMode beside;
+    const RelaxedCaptureMode relaxed;
     const CUresult code = driver().cuEventQuery(native);
     if (code != CUDA_ERROR_NOT_READY)
         check(code, "cuEventQuery");
@@ -107,7 +107,7 @@ bool Event::is_done() const {
 }
 
 void Event::wait() const {
-    const RelaxedCaptureMode beside;
+    const RelaxedCaptureMode relaxed;
     check(driver().cuEventSynchronize(native), "cuEventSynchronize");
 }
 

@@ -36,7 +36,7 @@ public:
     }
 
     void enter(CUdeviceptr start, const Mapping &mapping) {
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         const auto [row, is_new] = rows_.emplace(start, mapping);
         if (!is_new)
             ++row->second.opened;
@@ -45,7 +45,7 @@ public:
     // Calls visit(start, mapping) for the mapping that contains the pointer; false if there is
     // none.
     template <class Visit> bool find(CUdeviceptr pointer, Visit &&visit) {
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         auto row = rows_.upper_bound(pointer);
         if (row == rows_.begin())
             return false;
@@ -57,7 +57,7 @@ public:
     }
 
     Mapping take(CUdeviceptr start) {
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         const auto row = rows_.find(start);
         if (row == rows_.end())
             refuse(EP_INVALID, "no shared memory is open at this address");
@@ -172,7 +172,7 @@ void require_files(const Device &device) {
 ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
                        void **pointer) {
     return guarded([&] {
-        const RelaxedCaptureMode beside;
+        const RelaxedCaptureMode relaxed;
         const Device &on = object(device);
         if (kind != EP_USM_DEVICE)
             refuse(EP_UNSUPPORTED, "of ", on.selector(),
@@ -351,7 +351,7 @@ void *open_by_driver(const ep_ipc_handle &handle) {
 
 ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t, void **pointer) {
     return guarded([&] {
-        const RelaxedCaptureMode beside;
+        const RelaxedCaptureMode relaxed;
         const Device &device = object(context).device;
         if (handle->size == 0 || handle->size > device.info.max_allocation)
             refuse(EP_INVALID, "the handle says ", handle->size, " bytes, and ", device.selector(),
@@ -382,7 +382,7 @@ ep_status ipc_close(ep_context context, void *pointer) {
         if (has_captures(object(context)))  // waiting for all work would invalidate them
             refuse(EP_UNSUPPORTED, "memory of another process is not closed while a stream is "
                                    "being captured into a graph");
-        const RelaxedCaptureMode beside;
+        const RelaxedCaptureMode relaxed;
         const Current current(object(context).native);
         const Mapping mapping = Mappings::only().take(address(pointer));
         driver().cuCtxSynchronize();

@@ -73,7 +73,7 @@ void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *que
                                "captured into a graph: it would "
                                "belong to the graph; allocate it in another queue");
     const Current current(context.native);
-    const RelaxedCaptureMode beside;
+    const RelaxedCaptureMode relaxed;
     void *pointer = nullptr;
     const CUresult code = kind == EP_USM_HOST ? allocate_pinned(bytes, &pointer)
                           : kind == EP_USM_SHARED
@@ -92,7 +92,7 @@ void free_block(Context &context, void *pointer, Queue *queue) {
     // Not in a capture: each run of the graph would free it.
     const bool in_order = queue != nullptr && queue->capture() == 0;
     const Current current(context.native);
-    const RelaxedCaptureMode beside;
+    const RelaxedCaptureMode relaxed;
     if (found.type == CU_MEMORYTYPE_HOST && !found.is_managed)
         check(driver().cuMemFreeHost(pointer), "cuMemFreeHost");
     else if (found.is_of_device() && in_order)
@@ -101,15 +101,15 @@ void free_block(Context &context, void *pointer, Queue *queue) {
         check(driver().cuMemFree(address(pointer)), "cuMemFree");
 }
 
-// Aligned blocks inside larger ones, where the driver's own alignment does not suffice.
-class Moved {
+// Aligned addresses inside larger blocks, for alignments that the driver does not have.
+class AlignedBlocks {
 public:
-    static Moved &only() {
-        static NoDestructor<Moved> all;
+    static AlignedBlocks &only() {
+        static NoDestructor<AlignedBlocks> all;
         return *all;
     }
     void enter(void *aligned, void *block) {
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         blocks_[aligned] = block;
         is_empty_.store(false, std::memory_order_release);
     }
@@ -117,7 +117,7 @@ public:
     void *take(void *pointer) {
         if (is_empty_.load(std::memory_order_acquire))
             return pointer;
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         const auto found = blocks_.find(pointer);
         if (found == blocks_.end())
             return pointer;
@@ -146,7 +146,12 @@ void *allocate_aligned(Context &context, ep_usm_kind kind, std::size_t bytes, st
     void *const larger = allocate(context, kind, bytes + alignment, queue);
     const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(larger) + alignment;
     void *const aligned = reinterpret_cast<void *>(past - past % alignment);
-    Moved::only().enter(aligned, larger);
+    try {
+        AlignedBlocks::only().enter(aligned, larger);
+    } catch (...) {
+        free_block(context, larger, queue);
+        throw;
+    }
     return aligned;
 }
 
@@ -175,7 +180,7 @@ ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind
 ep_status memory_free(ep_context context, void *pointer, ep_queue queue) {
     return guarded([&] {
         if (pointer != nullptr)
-            free_block(object(context), Moved::only().take(pointer),
+            free_block(object(context), AlignedBlocks::only().take(pointer),
                        queue == nullptr ? nullptr : &object(queue));
     });
 }
@@ -252,7 +257,7 @@ void copy_bytes(Queue &queue, void *to, const void *from, std::size_t bytes) {
     const PointerAttributes of_to = attributes_of(to), of_from = attributes_of(from);
     if (of_to.is_of_device() && of_from.is_of_device() && of_to.ordinal != of_from.ordinal)
         return copy_between_devices(queue, to, of_to, from, of_from, bytes);
-    const RelaxedCaptureMode beside;
+    const RelaxedCaptureMode relaxed;
     if (is_synchronous(of_to, of_from) && queue.capture() == 0 && !queue.is_idle())
         return copy_in_order(queue, to, of_to, from, of_from, bytes);
     queue.submit([&](CUstream stream) {
@@ -315,7 +320,7 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
 // point.
 ep_status memory_trim(ep_device device) {
     return guarded([&] {
-        const RelaxedCaptureMode beside;
+        const RelaxedCaptureMode relaxed;
         if (object(device).has_pools)
             check(driver().cuMemPoolTrimTo(object(device).pool(), 0), "cuMemPoolTrimTo");
     });

@@ -11,11 +11,9 @@
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/counted.hpp>
 
-#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,7 +68,8 @@ public:
 
 private:
     CheckedMutex mutex_;
-    CUmemoryPool pool_ ENTREPOT_GUARDED_BY(mutex_) = nullptr;
+    // written with the mutex, and read without: an allocation may hold the GIL
+    std::atomic<CUmemoryPool> pool_{nullptr};
     std::vector<CUdevice> readers_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
@@ -123,7 +122,8 @@ public:
     // A kernel of the embedded module; see strided.cpp.
     CUfunction strided_kernel(const std::string &name);
 
-    // Unloads the module once the context's current work, which may use it, is done. Never blocks.
+    // Unloads the module once the context's current work, which may use it, is done.
+    // Blocks: while another thread loads the context's strided kernels. Never for work.
     void unload_later(CUmodule module) noexcept;
     void unload_finished();
 

@@ -28,16 +28,15 @@ ep_status peer_enable_access(ep_context context, ep_device peer) {
 void Context::enable_peer(Device &peer) {
     if (&peer == &device)
         return;
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     if (std::find(peers_.begin(), peers_.end(), &peer) != peers_.end())
         return;
     if (!can_access(device, peer))
         refuse(EP_UNSUPPORTED, device.selector(), " has no way to the memory of ", peer.selector(),
                ": copy the data to the device that works on it");
     // Peer access concerns the context and no capturing stream.
-    const RelaxedCaptureMode beside;
-    // Leaked, since access ends with this context.
-    Context *const of_peer = primary_context(peer).detach();
+    const RelaxedCaptureMode relaxed;
+    IntrusivePtr<Context> of_peer = primary_context(peer);
     {
         const Current current(native);
         const CUresult code = driver().cuCtxEnablePeerAccess(of_peer->native, 0);
@@ -46,6 +45,7 @@ void Context::enable_peer(Device &peer) {
     }
     peer.share_pool_with(device);
     peers_.push_back(&peer);
+    of_peer.detach();  // never released, because access lasts as long as this context
 }
 
 void fill_peer_functions(ep_backend &table) {

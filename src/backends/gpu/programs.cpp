@@ -111,7 +111,7 @@ private:
 };
 
 CUfunction Program::function(const std::string &name) {
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = instances_.find(name);
     if (known != instances_.end())
         return known->second;
@@ -204,7 +204,7 @@ int Kernel::attribute(CUfunction_attribute which) const {
 void Kernel::allow_dynamic(std::size_t bytes) {
     if (bytes <= unasked_dynamic_bytes())
         return;
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     if (bytes <= dynamic_bytes_)
         return;
     const Device &device = program->context->device;
@@ -220,7 +220,7 @@ void Kernel::allow_dynamic(std::size_t bytes) {
 }
 
 void Kernel::allow_large_clusters() {
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     const Current current(program->context->native);
     if (!std::exchange(has_large_clusters_, true))
         check(driver().cuFuncSetAttribute(native,

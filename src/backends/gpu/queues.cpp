@@ -5,7 +5,6 @@
 #include "core/thread_number.hpp"
 #include <entrepot/core/no_destructor.hpp>
 
-#include <algorithm>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -260,7 +259,7 @@ bool has_captures(const Context &context) {
 }
 
 Event *Queue::last_mark() {
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     if (last_ != nullptr)
         last_->retain();
     return last_;
@@ -275,7 +274,7 @@ void Queue::remember(Event &mark) noexcept {
     mark.retain();
     Event *earlier;
     {
-        const MutexLock hold(mutex_);
+        const MutexLock lock(mutex_);
         earlier = std::exchange(last_, &mark);
     }
     if (earlier != nullptr)
@@ -286,7 +285,7 @@ void Queue::wait() {
     if (is_of_this_thread()) {
         require_running("the end of the work of");
         const Current current(context->native);
-        const RelaxedCaptureMode beside;
+        const RelaxedCaptureMode relaxed;
         check(driver().cuStreamSynchronize(native), "cuStreamSynchronize");
     } else if (Event *const last = last_mark()) {
         IntrusivePtr<Event>::adopt(last)->wait();
@@ -300,7 +299,7 @@ bool Queue::is_idle() {
     }
     require_running("whether there is work in");
     const Current current(context->native);
-    const RelaxedCaptureMode beside;
+    const RelaxedCaptureMode relaxed;
     const CUresult code = driver().cuStreamQuery(native);
     if (code != CUDA_ERROR_NOT_READY)
         check(code, "cuStreamQuery");

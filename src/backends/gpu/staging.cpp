@@ -54,7 +54,7 @@ void download(const std::shared_ptr<Chunks> &chunks, CUstream stream, std::byte 
 }  // namespace
 
 void *Chunks::take_free() noexcept {
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     if (free_.empty())
         return nullptr;
     void *const chunk = free_.back();
@@ -67,13 +67,13 @@ void *Chunks::take() {
         return chunk;
     void *chunk = nullptr;
     check(driver().cuMemHostAlloc(&chunk, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc");
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     free_.reserve(++made_);  // recycle, called in a host callback, cannot fail
     return chunk;
 }
 
 void Chunks::recycle(void *chunk) noexcept {
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     free_.push_back(chunk);
 }
 

@@ -221,7 +221,7 @@ bool fill_contiguous(CUstream stream, const LoopNest &nest, const Fill::Value &v
 }  // namespace
 
 CUfunction Context::strided_kernel(const std::string &name) {
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     CUfunction &kernel = strided_kernels_[name];
     if (kernel != nullptr)
         return kernel;

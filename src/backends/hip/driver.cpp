@@ -321,7 +321,7 @@ const char *advice_for(CUresult code) {
 }
 
 // Runs before other look-ups: errors of the machine are reported first, then those of the version.
-void initialise(void *library, Driver &made) {
+void initialize(void *library, Driver &made) {
     CUresult (*function)(unsigned flags);
     require(library, function, "hipInit");
     require(library, made.hipGetErrorName, "hipGetErrorName");
@@ -354,7 +354,7 @@ void open_driver() {
     static const Driver *const made = [] {
         void *const library = hip_library();
         auto functions = std::make_unique<Driver>();
-        initialise(library, *functions);
+        initialize(library, *functions);
         look_up_all(library, *functions);
         stand_between(*functions);
         if (functions->cuDriverGetVersion(&functions->version) != CUDA_SUCCESS ||

@@ -308,7 +308,7 @@ inline constexpr int hipMemcpyDefault = 4;
           unsigned block_x, unsigned block_y, unsigned block_z, unsigned dynamic_bytes, \
           CUstream stream, void **parameters, void **extra))
 
-// Functions of HIP that implement those of CUDA without a twin, for driver.cpp and its neighbours.
+// Functions of HIP that implement those of CUDA without a twin, for driver.cpp and its neighbors.
 #define ENTREPOT_HIP_OWN(required, optional) \
     required(hipSetDevice, (int device)) \
     required(hipGetLastError, ()) \

@@ -1,6 +1,7 @@
 // The executor: one list of loops, oldest first. Its threads take part in the first loop that wants
 // more threads.
 #include "backends/host/executor.hpp"
+#include <entrepot/core/publish.hpp>
 
 #include <pthread.h>
 #include <sched.h>
@@ -142,13 +143,9 @@ void forget_threads() { current = nullptr; }
 [[maybe_unused]] const int watching_threads = pthread_atfork(nullptr, nullptr, forget_threads);
 
 Executor &executor() {
-    Executor *found = current.load(std::memory_order_acquire);
-    if (found != nullptr)
+    if (Executor *const found = current.load(std::memory_order_acquire)) [[likely]]
         return *found;
-    auto made = std::make_unique<Executor>();
-    if (current.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel))
-        return *made.release();
-    return *found;
+    return publish(current, std::make_unique<Executor>());
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ StridedCopy::StridedCopy(const ep_box &box, void *to, const std::int64_t *to_str
                EP_MAX_NDIM, " can be copied or filled");
     if (box.itemsize == 0)
         refuse(EP_INVALID, "items of 0 bytes cannot be copied or filled");
-    normalise(box, to_strides, from_strides);
+    normalize(box, to_strides, from_strides);
     order();
     join();
     if (ndim_ != 0 && rows_ != 0)
@@ -30,7 +30,7 @@ StridedCopy::StridedCopy(const ep_box &box, void *to, const std::int64_t *to_str
 }
 
 // Drops dimensions of extent 1, and reverses those that run backwards in the target.
-void StridedCopy::normalise(const ep_box &box, const std::int64_t *to_strides,
+void StridedCopy::normalize(const ep_box &box, const std::int64_t *to_strides,
                             const std::int64_t *from_strides) {
     for (std::size_t i = 0; i < box.ndim; ++i) {
         const std::int64_t extent = box.shape[i];

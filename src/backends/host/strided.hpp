@@ -26,7 +26,7 @@ private:
         std::int64_t extent, to, from;  // strides in bytes
     };
 
-    void normalise(const ep_box &box, const std::int64_t *to_strides,
+    void normalize(const ep_box &box, const std::int64_t *to_strides,
                    const std::int64_t *from_strides);
     void order() noexcept;
     void join() noexcept;

@@ -317,7 +317,7 @@ std::string Device::selector() const {
 }
 
 const std::vector<Device *> &Device::sub_devices(const Partition &partition) {
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     const auto known = partitions_.find(partition);
     if (known != partitions_.end())
         return known->second;

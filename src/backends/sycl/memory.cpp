@@ -138,7 +138,7 @@ ep_device member_of(const Context &context, cl_device_id cl) {
 }
 
 // Lies before `first` if the extent wraps around. Numbers, because such a sum of a pointer is
-// undefined behaviour.
+// undefined behavior.
 const char *last_byte(const char *first, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(first);
     return reinterpret_cast<const char *>(address + std::max<std::size_t>(bytes, 1) - 1);
@@ -146,7 +146,7 @@ const char *last_byte(const char *first, std::size_t bytes) {
 
 // Two questions usually suffice: the kind of the first byte, and the base of the last byte's
 // allocation. Both bytes are in one allocation if that base is not after the first byte. The byte
-// past the end is often in a neighbouring allocation, so it is not asked about. If the kind is
+// past the end is often in a neighboring allocation, so it is not asked about. If the kind is
 // asked for later (EP_QUERY_KIND_LATER), the second question suffices: memory without a base is not
 // the context's.
 ep_allocation query_opencl(const Context &context, const char *first, std::size_t bytes,
@@ -162,6 +162,7 @@ ep_allocation query_opencl(const Context &context, const char *first, std::size_
         found.kind = EP_USM_UNASKED;
         if (found.contained) [[likely]]
             return found;
+        found = {};
     }
     found.kind =
         kind_of(ask<cl_unified_shared_memory_type_intel>(context, first, CL_MEM_ALLOC_TYPE_INTEL));

@@ -117,7 +117,7 @@ IntrusivePtr<Context> intern(const ::sycl::context &native);
 template <class Source>
 ::sycl::kernel Context::built_in_kernel(Device &device, std::string form, const char *name,
                                         const Source &source) {
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     auto key = std::make_tuple(&device, std::move(form));
     const auto known = kernels_.find(key);
     if (known != kernels_.end())
@@ -137,7 +137,9 @@ public:
     void report();  // throws a pending error as a Refusal and clears it
 
 private:
-    std::atomic<bool> pending_{false};
+    void keep_first(const char *message) noexcept;
+
+    std::atomic<bool> pending_{false};  // written with the mutex
     LeafMutex mutex_;
     std::string message_ ENTREPOT_GUARDED_BY(mutex_);
 };

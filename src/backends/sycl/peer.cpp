@@ -41,7 +41,7 @@ void Device::enable_peer(Device &peer) {
     if (!is_known_to_access(*this, peer))
         refuse(EP_UNSUPPORTED, selector(), " cannot reach the memory of ", peer.selector(),
                ": copy through the host");
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     if (peers_.contains(&peer))
         return;
     try {

@@ -56,37 +56,24 @@ public:
     }
 
     // One copy of a queue suffices; two would wait for each other.
-    void keep(Queue &queue) {
-        {
-            const MutexLock hold(mutex_);
-            const auto same = std::find_if(queues_.begin(), queues_.end(), [&](const Kept &kept) {
-                return kept.queue->native == queue.native;
-            });
-            if (same == queues_.end()) {
-                queues_.push_back({&queue, Clock::now()});
-                is_empty_.store(false, std::memory_order_relaxed);
-                return;
-            }
-            same->since = Clock::now();
-        }
-        destroy(queue);
-    }
+    void keep(Queue &queue) { keep(queue, Clock::now()); }
 
     // Destroys the queues that no longer need to be kept.
     void sweep() {
         if (is_empty_.load(std::memory_order_relaxed))
             return;
-        std::vector<Kept> gone;
+        std::vector<Kept> asked;
         {
-            const MutexLock hold(mutex_);
-            const auto first = std::partition(queues_.begin(), queues_.end(),
-                                              [](Kept &kept) { return !is_safe_to_destroy(kept); });
-            gone.assign(first, queues_.end());
-            queues_.erase(first, queues_.end());
-            is_empty_.store(queues_.empty(), std::memory_order_relaxed);
+            const MutexLock lock(mutex_);
+            asked.swap(queues_);
+            is_empty_.store(true, std::memory_order_relaxed);
         }
-        for (const Kept &kept : gone)
-            destroy(*kept.queue);
+        // without the mutex: the runtime is asked
+        for (Kept &kept : asked)
+            if (is_safe_to_destroy(kept))
+                destroy(*kept.queue);
+            else
+                keep(*kept.queue, kept.since);
     }
 
     static void destroy(Queue &queue) {
@@ -101,6 +88,22 @@ private:
         Queue *queue;
         Clock::time_point since;
     };
+
+    void keep(Queue &queue, Clock::time_point since) {
+        {
+            const MutexLock lock(mutex_);
+            const auto same = std::find_if(queues_.begin(), queues_.end(), [&](const Kept &kept) {
+                return kept.queue->native == queue.native;
+            });
+            if (same == queues_.end()) {
+                queues_.push_back({&queue, since});
+                is_empty_.store(false, std::memory_order_relaxed);
+                return;
+            }
+            same->since = Clock::now();
+        }
+        destroy(queue);
+    }
 
     static bool is_safe_to_destroy(Kept &kept) {
         constexpr auto moment = std::chrono::milliseconds(500);
@@ -135,7 +138,7 @@ private:
         }
     }
 
-    CheckedMutex mutex_;
+    LeafMutex mutex_;
     std::vector<Kept> queues_ ENTREPOT_GUARDED_BY(mutex_);
     std::atomic<bool> is_empty_{true};
 };
@@ -245,22 +248,29 @@ void AsyncError::keep(const ::sycl::exception_list &errors) noexcept {
         try {
             std::rethrow_exception(error);
         } catch (const std::exception &known) {
-            const MutexLock hold(mutex_);
-            if (!pending_.load(std::memory_order_relaxed))
-                message_ = known.what();
+            keep_first(known.what());
         } catch (...) {
-            const MutexLock hold(mutex_);
-            if (!pending_.load(std::memory_order_relaxed))
-                message_ = "something that is not a std::exception";
+            keep_first("something that is not a std::exception");
         }
-        pending_.store(true, std::memory_order_release);
     }
+}
+
+void AsyncError::keep_first(const char *message) noexcept {
+    const MutexLock lock(mutex_);
+    if (pending_.load(std::memory_order_relaxed))
+        return;
+    try {
+        message_ = message;
+    } catch (...) {  // no memory: the error is reported without its text
+        message_.clear();
+    }
+    pending_.store(true, std::memory_order_release);
 }
 
 void AsyncError::report() {
     if (!pending_.load(std::memory_order_acquire))
         return;
-    const MutexLock hold(mutex_);
+    const MutexLock lock(mutex_);
     if (pending_.exchange(false))
         refuse(EP_DEVICE_ERROR, "work that was submitted earlier failed: ", message_);
 }

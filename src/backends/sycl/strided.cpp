@@ -2,7 +2,6 @@
 #include "backends/sycl/strided.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 
 namespace entrepot::backends::sycl {
@@ -117,7 +116,7 @@ Geometry split_over_cores(const ep_device_info &device, std::int64_t rows, std::
     return {pieces, piece, piece, 1, std::clamp<std::int64_t>(least_piece / columns, 1, 64)};
 }
 
-// On other devices neighbouring work-items take neighbouring columns, so that their accesses
+// On other devices neighboring work-items take neighboring columns, so that their accesses
 // coalesce.
 Geometry split_over_lanes(const ep_device_info &device, std::int64_t columns) {
     const std::int64_t group =
@@ -160,9 +159,9 @@ void launch_nest_of(Queue &queue, ::sycl::queue &native, const Verb &verb, LoopN
 
     const ep_device_info &device = queue.device.info;
     const auto unit = static_cast<std::int64_t>(nest.unit);
-    const bool are_neighbours = inner.to_step == unit && inner.from_step == unit;
+    const bool are_neighbors = inner.to_step == unit && inner.from_step == unit;
     const bool in_tiles =
-        !are_neighbours && device_nest.rows * device_nest.columns * unit > std::int64_t{4} << 20;
+        !are_neighbors && device_nest.rows * device_nest.columns * unit > std::int64_t{4} << 20;
     const bool is_cpu = device.type == EP_CPU;
     Geometry geometry =
         is_cpu ? split_over_cores(device, device_nest.rows, device_nest.columns, in_tiles)

@@ -245,11 +245,11 @@ std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
 }
 
 // Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) accesses wrong elements of
-// private arrays in vectorised code. This happens if the work-items in the lanes of a vector store
+// private arrays in vectorized code. This happens if the work-items in the lanes of a vector store
 // to different elements. See "Known problems of compilers" in docs/kernels/errors.md. The code is
-// correct without vectorisation, and with volatile arrays.
+// correct without vectorization, and with volatile arrays.
 bool DeviceEmitter::miscompiles_private_stores() const {
-    return target_.vectorises_items && !is_cuda_like() && has_divergent_private_store(module_);
+    return target_.vectorizes_items && !is_cuda_like() && has_divergent_private_store(module_);
 }
 
 // Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) treats LLVM's `fneg` as uniform.
@@ -261,7 +261,7 @@ bool DeviceEmitter::miscompiles_private_stores() const {
 // The workaround combines the mask of the sign bit, or the factor -1, with a zero that is unknown
 // to the compiler. See "Known problems of compilers" in docs/kernels/errors.md.
 bool DeviceEmitter::miscompiles_negation() const {
-    return target_.vectorises_items && !is_cuda_like() && module_.has_barriers;
+    return target_.vectorizes_items && !is_cuda_like() && module_.has_barriers;
 }
 
 std::string DeviceEmitter::negation_helper(Dtype dtype) {
@@ -309,7 +309,7 @@ std::string DeviceEmitter::add_with_opaque_zero(const char *name, Dtype dtype,
 // If the value goes to an atomic of local memory, it emits an invalid instruction. Others near a
 // barrier get wrong values. An xor with a mask that is not a known constant is compiled correctly.
 bool DeviceEmitter::miscompiles_inversion() const {
-    return target_.vectorises_items && !is_cuda_like() && module_.uses_groups;
+    return target_.vectorizes_items && !is_cuda_like() && module_.uses_groups;
 }
 
 std::string DeviceEmitter::inversion_helper(Dtype dtype) {
@@ -346,7 +346,7 @@ bool DeviceEmitter::uses_sub_groups() const {
     return found;
 }
 
-// Workaround for miscompiles_private_stores(). OpenCL C without sub-groups disables vectorisation
+// Workaround for miscompiles_private_stores(). OpenCL C without sub-groups disables vectorization
 // instead, by an attribute that SYCL lacks. With sub-groups it would leave one work-item in each.
 std::string DeviceEmitter::private_qualifier(const ir::Root &root) const {
     const bool is_class =
@@ -744,7 +744,7 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
 std::string DeviceEmitter::atomic(const ir::Expression &expression) {
     const Dtype dtype = function_->roots[expression.id].type.dtype;
     if (dtype.bits < 32 || (!is_integer(dtype) && dtype.code != TypeCode::floating))
-        refuse_here(expression.at, "an atomic of " + name_of(dtype) + " is not to be had in " +
+        refuse_here(expression.at, "an atomic of " + name_of(dtype) + " is not supported in " +
                                        std::string(dialect_.name) +
                                        "; use int32, int64, uint32, uint64, float32 or float64");
     if (dtype.bits == 64 && !target_.atomic64)

@@ -5,7 +5,7 @@
 #include <entrepot/kernel/ir/ir.hpp>
 #include <entrepot/kernel/ir/target.hpp>
 
-#include "kernel/passes/optimise.hpp"
+#include "kernel/passes/optimize.hpp"
 
 #include <array>
 #include <cstdint>
@@ -40,7 +40,7 @@ struct DialectRow {
     std::string_view restrict_;
     // Names of dimensions 0, 1, 2, counted from the fastest; empty: counted from the slowest.
     std::array<std::string_view, 3> dimensions;
-    // Constant expressions, for initialisers.
+    // Constant expressions, for initializers.
     std::string_view infinity32, infinity64, nan32, nan64;
     std::array<std::string_view, 3> barriers;  // work-group barrier by fence: local, global, both
     std::string_view sub_group_barrier;

@@ -251,7 +251,7 @@ Spelled Emitter::spell_divide(const ir::Expression &expression) {
 // With -fno-trapping-math GCC 12 compiles `(float)(int)x` to `trunc(x)`, which gives -0.0 for
 // -0.25. GCC 11 does not; later versions were not tried. Adding 0 clears that sign. A function
 // adds it, because GCC removes it from `(float)i + 0.0f`. -ftrapping-math avoids this.
-// But then GCC 12 does not vectorise conditional arithmetic for AVX2, which takes up to seven times
+// But then GCC 12 does not vectorize conditional arithmetic for AVX2, which takes up to seven times
 // as long. GCC finds the inner conversion through variables, arrays and functions, so the addition
 // is needed if the program has one anywhere.
 Spelled Emitter::converted(const ir::Expression &operand, Dtype to) {

@@ -54,9 +54,9 @@ std::string DeviceEmitter::group_call(const ir::Statement &statement) {
     if (call.scope == ir::Scope::sub_group && !target_.sub_groups)
         refuse_here(call.at, "the device has no sub-groups; use the functions of the work-group");
     if (dtype.code == TypeCode::complex)
-        refuse_here(call.at, "group functions of " + name_of(dtype) + " are not to be had in " +
+        refuse_here(call.at, "group functions of " + name_of(dtype) + " are not supported in " +
                                  std::string(dialect_.name) +
-                                 "; give them the real and the imaginary part");
+                                 "; apply them to the real and the imaginary part");
     std::vector<std::string> values;
     for (const ir::Expression &operand : call.operands)
         values.push_back(text(operand));

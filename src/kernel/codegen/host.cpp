@@ -107,11 +107,11 @@ ir::Module prepared(const ir::Module &given) {
 
 // ---------------------------------------------------------------- the program
 
-// Keeps GCC 11 to 14 from vectorising the loop that was opened. GCC miscompiles loops that add an
+// Keeps GCC 11 to 14 from vectorizing the loop that was opened. GCC miscompiles loops that add an
 // invariant to several values each round. If the values fill two or more vectors, it adds the
 // invariants of one vector to all. GCC 11.3, 12.2, 12.4, 13.3 and 14.2 do; 15.3 and 16.2 do not.
-// GCC does not vectorise a loop that contains an asm statement. Clang defines __GNUC__ as 4.
-void HostEmitter::suppress_vectorisation() {
+// GCC does not vectorize a loop that contains an asm statement. Clang defines __GNUC__ as 4.
+void HostEmitter::suppress_vectorization() {
     add_once("NO_VECTORS", "#if __GNUC__ >= 11 && 100 * __GNUC__ + __GNUC_MINOR__ < 1503\n"
                            "#define NO_VECTORS asm(\"\");\n"
                            "#else\n"
@@ -124,7 +124,7 @@ void HostEmitter::begin_iteration(const ir::Statement &loop) {
     const bool of_group = split_ && function_ == &module_.kernel() && by_group_;
     if (carries_several_vectors(module_, *function_, loop, target_.fast_math,
                                 of_group ? default_sub_group_size : 1))
-        suppress_vectorisation();
+        suppress_vectorization();
 }
 
 std::string HostEmitter::prologue() {
@@ -345,8 +345,8 @@ void HostEmitter::write_item_body(const ir::Row &row, const Declarations::Variab
     declarations_.clear();
     declarations_.plan(row, local);
     write_private_arrays(*function_, private_arrays);
-    const bool labelled = returns_within_loop(row);
-    if (!labelled) {
+    const bool labeled = returns_within_loop(row);
+    if (!labeled) {
         return_ = "continue;";
         return write(row);
     }
@@ -502,9 +502,9 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
     for (const BarrierSplit::Piece &piece : split_->pieces(kernel.body))
         if (piece.statement != nullptr)
             of_group.push_back(piece.statement);
-    const bool labelled = returns_within_loop(of_group);
-    const std::string end = labelled ? unique("next_group") : "";
-    if (labelled)
+    const bool labeled = returns_within_loop(of_group);
+    const std::string end = labeled ? unique("next_group") : "";
+    if (labeled)
         out_.open("");
     for (const ir::VariableId id : split_->shared()) {
         const auto &definition = kernel.variables[id];
@@ -521,9 +521,9 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         if (!is_definition && !(is_counter && assigned_once(id)))
             out_.line(value_type(definition.type.dtype) + " " + variables_[id] + ";");
     }
-    group_return_ = labelled ? "goto " + end + ";" : "continue;";
+    group_return_ = labeled ? "goto " + end + ";" : "continue;";
     write_pieces(kernel.body);
-    if (labelled) {
+    if (labeled) {
         out_.close();
         out_.line(end + ":;");
     }
@@ -720,7 +720,7 @@ std::string HostEmitter::variable(ir::VariableId id) {
 }
 
 // Context-saved arrays are stored element by element in the order of the work-items, so that
-// neighbours access neighbouring memory.
+// neighbors access neighboring memory.
 std::string HostEmitter::element(ir::RootId root, const ir::Expression &offset) {
     if (function_ == &module_.kernel() && context_arrays_.contains(root))
         return roots_[root] + "[" + text(offset, binds_multiply) + " * items + " +

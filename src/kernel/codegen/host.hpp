@@ -78,7 +78,7 @@ private:
     // Groups
     void write_groups(const ir::Function &kernel);
     void write_pieces(const std::vector<ir::Statement> &list);
-    void suppress_vectorisation();
+    void suppress_vectorization();
     void write_region(const BarrierSplit::Region &region);
     void write_group_statement(const ir::Statement &statement);
     void open_items(const std::set<Index> &used, bool needs_item);

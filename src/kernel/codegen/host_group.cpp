@@ -25,7 +25,7 @@ std::string HostEmitter::atomic(const ir::Expression &expression) {
     if (dtype.code == TypeCode::complex || dtype.code == TypeCode::boolean ||
         words(dtype).is_promoted())
         refuse_here(expression.at, "an atomic of " + name_of(dtype) +
-                                       " is not to be had; use an integer, float32 or float64");
+                                       " is not supported; use an integer, float32 or float64");
     const std::string &name = expression.text;
     const std::string T = storage_type(dtype),
                       order = order_words[static_cast<std::size_t>(expression.order)];

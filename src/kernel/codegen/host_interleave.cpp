@@ -175,7 +175,7 @@ struct HostEmitter::Lanes {
 };
 
 bool HostEmitter::is_interleaved() const {
-    // Compilers that may reassociate additions vectorise the loop without interleaving.
+    // Compilers that may reassociate additions vectorize the loop without interleaving.
     return !target_.fast_math && plan_interleaving(module_);
 }
 
@@ -297,7 +297,7 @@ void HostEmitter::write_common_iterations(const Lanes &given) {
     out_.open("for (long long " + given.round + " = 0; " + given.round + " < " + given.fewest +
               "; ++" + given.round + ")");
     if (carries_several_vectors(module_, *function_, given.loop(), false, lanes))
-        suppress_vectorisation();
+        suppress_vectorization();
     open_lanes(given, asks_for(given.inner, given.parts.body), "&", {&given.parts.used_in_body});
     write_iteration(given);
     out_.close();

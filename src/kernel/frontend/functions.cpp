@@ -179,7 +179,7 @@ constexpr auto rows = [] {
         FunctionRow{"constant.array", Rule::array, "values, dtype=", ""},
         FunctionRow{"local.array", Rule::array, "shape, dtype", ""},
         FunctionRow{"private.array", Rule::array, "shape, dtype", ""},
-        // Synchronisation and communication between work-items
+        // Synchronization and communication between work-items
         FunctionRow{"barrier", Rule::barrier, "fence=", "work_group"},
         FunctionRow{"group_barrier", Rule::barrier, "scope=", "work_group"},
         FunctionRow{"sub_group_barrier", Rule::barrier, "fence=", "sub_group"},

@@ -122,17 +122,17 @@ void BarrierSplit::find_group_statements() {
     // A return before a barrier must be taken by all work-items.
     std::vector<const ir::Statement *> open_returns;
     const auto walk = [&](const auto &self, const std::vector<ir::Statement> &list,
-                          bool in_synchronised_loop) -> void {
+                          bool in_synchronized_loop) -> void {
         for (const ir::Statement &statement : list) {
             if (statement.act == ir::Act::return_)
-                in_synchronised_loop ? void(group_statements_.insert(&statement))
+                in_synchronized_loop ? void(group_statements_.insert(&statement))
                                      : open_returns.push_back(&statement);
             if (statement.act == ir::Act::barrier || ir::is_group_function(statement)) {
                 group_statements_.insert(open_returns.begin(), open_returns.end());
                 open_returns.clear();
             }
             const bool within =
-                in_synchronised_loop || (ir::is_loop(statement) && contains_barrier(statement));
+                in_synchronized_loop || (ir::is_loop(statement) && contains_barrier(statement));
             self(self, statement.body, within);
             self(self, statement.otherwise, within);
         }

@@ -8,7 +8,7 @@
 //  - local: used in one region, and declared in its loop over the work-items;
 //  - shared: the same for all work-items, stored once for the group;
 //  - rematerialised: derived from ids and invariant values, and computed again in each region that
-//    reads it, because compilers vectorise values whose origin they see;
+//    reads it, because compilers vectorize values whose origin they see;
 //  - context-saved: live across a barrier, stored in memory for each work-item.
 #pragma once
 #include <entrepot/kernel/ir/ir.hpp>

@@ -12,7 +12,7 @@ namespace entrepot::kernel {
 
 // Sets the module's flags for groups, barriers and print, and the read and write flags of roots.
 // Requires: callees precede callers in the module.
-void summarise(ir::Module &module);
+void summarize(ir::Module &module);
 // Inlines device functions with barriers, group functions or local memory.
 // Throws: CompileError if a return prevents it.
 void inline_barrier_functions(ir::Module &module);
@@ -30,12 +30,12 @@ void check_private_memory(const ir::Module &module, const Target &target);
 void check_uniform(const ir::Module &module);
 // Finds the elements that every work-item accesses: indices that are affine in its ids, and other
 // offsets that a launch can calculate.
-// Requires: optimise() has not run on the module.
+// Requires: optimize() has not run on the module.
 void find_certain_accesses(const ir::Module &module, std::vector<Reach> &reach,
                            std::vector<CertainAccess> &accesses);
 // Finds updates of an element that several work-items may make without an atomic, in launches with
 // that number of dimensions. Each launch evaluates the conditions of the updates.
-// Requires: optimise() has not run on the module.
+// Requires: optimize() has not run on the module.
 std::vector<LostUpdate> lost_updates_of(const ir::Module &module, std::uint32_t dimensions);
 
 }  // namespace entrepot::kernel

@@ -103,7 +103,7 @@ private:
 
 }  // namespace
 
-void summarise(ir::Module &module) {
+void summarize(ir::Module &module) {
     for (ir::Function &function : module.functions) {
         for (const ir::Root &root : function.roots)
             module.uses_groups = module.uses_groups || root.type.space == Space::local;

@@ -1,4 +1,4 @@
-// Detects loop-carried values that GCC's vectoriser handles incorrectly.
+// Detects loop-carried values that GCC's vectorizer handles incorrectly.
 #pragma once
 #include <entrepot/kernel/ir/ir.hpp>
 

@@ -132,7 +132,7 @@ private:
 
 // ---------------------------------------------------------------- expressions of a launch
 
-// Limit for expressions that are analysed; larger ones are unknown.
+// Limit for expressions that are analyzed; larger ones are unknown.
 constexpr std::size_t max_nodes = 200;
 
 std::size_t nodes_of(const Expression &expression) {
@@ -350,7 +350,7 @@ using Values = std::map<ir::VariableId, std::shared_ptr<const Expression>>;
 // Collects the updates of arrays in `space` that several work-items may make at once. The
 // work-items are those of a group or of the launch. An update has the conditions on its path.
 //
-// A loop is analysed in one of two ways. In `Iteration::first` the values of variables in the first
+// A loop is analyzed in one of two ways. In `Iteration::first` the values of variables in the first
 // round are known. In `Iteration::any` only variables that no round changes are known.
 class LostUpdates {
 public:
@@ -381,7 +381,7 @@ private:
     // Condition under which a block is left before its end; nullopt: never.
     using Leaves = std::optional<Expression>;
 
-    // A call of a function that is being analysed. The kernel has a frame as well.
+    // A call of a function that is being analyzed. The kernel has a frame as well.
     struct Frame {
         const ir::Function &function;
         const Uniformity &uniformity;

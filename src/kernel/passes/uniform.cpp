@@ -165,7 +165,7 @@ bool has_divergent_private_store(const ir::Module &module) {
         return statement.act == Act::store &&
                function.roots[statement.id].type.space == Space::private_;
     };
-    // Calls of device functions are not analysed.
+    // Calls of device functions are not analyzed.
     for (const ir::Function &function : module.functions)
         if (&function != &module.kernel())
             ir::for_each_statement(function.body, [&](const Statement &statement) {

@@ -41,7 +41,7 @@ std::uint64_t max_along(std::uint32_t axis, const ep_range &range, std::uint64_t
 }
 
 // Chooses the largest group that the device supports, starting with the last dimension, so that
-// neighbours in memory stay together.
+// neighbors in memory stay together.
 void choose_group(ep_range &range, std::uint64_t most,
                   const std::uint64_t (&most_items)[3]) noexcept {
     for (std::uint32_t axis = range.ndim; axis-- > 0;) {
@@ -148,7 +148,7 @@ std::string out_of_bounds(const char *what, std::int64_t value, std::string_view
 
 // Throws: IndexError if a work-item certainly leaves an array. Work-items beyond the requested
 //   range do nothing.
-[[gnu::hot]] void check_reach(const Specialisation &made, const syntax::Function &function,
+[[gnu::hot]] void check_reach(const Specialization &made, const syntax::Function &function,
                               const ep_range &asked, std::span<const Argument> arguments) {
     if (is_empty(asked))
         return;
@@ -244,7 +244,7 @@ private:
 // Requires: the range is not empty.
 // Throws: IndexError if a work-item at a corner of the range or of a group certainly leaves an
 //   array.
-[[gnu::cold]] void check_accesses(const Specialisation &made, const ep_range &asked,
+[[gnu::cold]] void check_accesses(const Specialization &made, const ep_range &asked,
                                   const ep_range &chosen, std::span<const Argument> arguments) {
     ENTREPOT_ASSERT(!is_empty(asked));
     const Evaluator evaluator(asked, chosen, arguments);
@@ -274,7 +274,7 @@ private:
 // The launch's arguments in the order of the compiled function's parameters.
 class Parameters {
 public:
-    Parameters(const Specialisation &made, std::span<const Argument> arguments,
+    Parameters(const Specialization &made, std::span<const Argument> arguments,
                const ep_range &asked, std::uint64_t group, void *report)
         : given_(made.compiled.parameters.size()), uses_(arguments.size()) {
         for (const CompiledParameter &parameter : made.compiled.parameters)
@@ -294,7 +294,7 @@ private:
 
 }  // namespace
 
-ep_range choose_local_range(const Specialisation &made, ep_range range, const Device &device) {
+ep_range choose_local_range(const Specialization &made, ep_range range, const Device &device) {
     ENTREPOT_ASSERT(range.ndim >= 1 && range.ndim <= 3);
     if (has_local_range(range)) {
         for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
@@ -314,7 +314,7 @@ ep_range choose_local_range(const Specialisation &made, ep_range range, const De
     return range;
 }
 
-Queue::Position launch(const Specialisation &made, const syntax::Function &function,
+Queue::Position launch(const Specialization &made, const syntax::Function &function,
                        const Queue &queue, const ep_range &range,
                        std::span<const Argument> arguments, PlanCache *plans) {
     ENTREPOT_ASSERT(made.accesses.size() == arguments.size());

@@ -16,7 +16,7 @@ using Kind = Argument::Kind;
 // True if the arguments alone identify similar launches. All arrays belong to the queue's context,
 // no two share an element, and the range is not empty. The launch does not depend on scalar values.
 // Debug builds are excluded, because each launch has a report of its own.
-bool can_be_planned(const Specialisation &made, const Queue &queue, const ep_range &range,
+bool can_be_planned(const Specialization &made, const Queue &queue, const ep_range &range,
                     std::span<const Argument> arguments) noexcept {
     const auto is_plain = [&](const Argument &each) {
         return each.kind != Kind::array ||
@@ -35,7 +35,7 @@ bool is_same(const ep_range &one, const ep_range &other) noexcept {
 
 // ------------------------------------------------------------------------- plan
 
-Plan::Plan(const Specialisation &made, const Queue &queue, const ep_range &asked,
+Plan::Plan(const Specialization &made, const Queue &queue, const ep_range &asked,
            const ep_range &chosen, std::span<const Argument> arguments)
     : made_(made), context_(queue.context()), device_(queue.device()), asked_(asked),
       chosen_(chosen) {
@@ -141,7 +141,7 @@ PlanCache::Slot *PlanCache::lock_slot(const ep_range &asked,
     return lease;
 }
 
-void PlanCache::insert(const Specialisation &made, const Queue &queue, const ep_range &asked,
+void PlanCache::insert(const Specialization &made, const Queue &queue, const ep_range &asked,
                        const ep_range &chosen, std::span<const Argument> arguments) noexcept {
     constexpr std::uint8_t max_misses = 2;  // consecutive misses that replace an unused plan
     if (!can_be_planned(made, queue, chosen, arguments))

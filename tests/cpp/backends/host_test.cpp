@@ -1,4 +1,4 @@
-// The host backend: the contract of every backend, and the host's own behaviour: fork, compiler,
+// The host backend: the contract of every backend, and the host's own behavior: fork, compiler,
 // threads.
 #include "backends/contract.hpp"
 #include "backends/host/executor.hpp"

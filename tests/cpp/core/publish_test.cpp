@@ -1,3 +1,4 @@
+// Published objects: made at the first use, once for all threads.
 #include <entrepot/core/publish.hpp>
 
 #include <doctest/doctest.h>

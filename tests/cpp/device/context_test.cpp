@@ -1,3 +1,4 @@
+// Contexts: their identity, their devices, and queries about pointers.
 #include <entrepot/device/context.hpp>
 
 #include <doctest/doctest.h>

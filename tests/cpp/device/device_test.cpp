@@ -1,3 +1,4 @@
+// Devices: their names, properties and sub-devices.
 #include <entrepot/device/device.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Forked children: what they may call, and which locks they can take.
 #include <entrepot/device/fork_guard.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Programs and kernels: builds, their errors, and launches.
 #include <entrepot/core/interrupt.hpp>
 #include <entrepot/device/program.hpp>
 

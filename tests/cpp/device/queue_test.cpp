@@ -1,3 +1,4 @@
+// Queues and events: identity, order, positions and lifetimes.
 #include <entrepot/device/queue.hpp>
 
 #include <doctest/doctest.h>

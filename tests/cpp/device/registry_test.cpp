@@ -1,3 +1,4 @@
+// The registry: selection of devices, and reports of absent backends.
 #include <entrepot/device/registry.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Selectors: the parts of their text.
 #include "device/selector.hpp"
 
 #include <doctest/doctest.h>

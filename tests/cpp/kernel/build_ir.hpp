@@ -5,7 +5,7 @@
 #include <entrepot/kernel/ir/ir.hpp>
 
 #include "kernel/codegen/dialects.hpp"
-#include "kernel/passes/optimise.hpp"
+#include "kernel/passes/optimize.hpp"
 
 #include <string>
 #include <utility>
@@ -161,7 +161,7 @@ public:
     }
 
     Compiled emitted(Target target) {
-        optimise(module, dialect_row(target.dialect).integers);
+        optimize(module, dialect_row(target.dialect).integers);
         return emit(module, std::vector<ArgumentType>(kernel().parameter_count), target);
     }
 

@@ -23,9 +23,9 @@ TEST_CASE("block refused by the driver is freed by a later call") {
     const Device device = fake::device();
     const HeldQueue queue;
     int first = 0, second = 0;
-    blocks.take({device.default_context(), device, UsmKind::device}, &first, {});
-    blocks.take({device.default_context(), device, UsmKind::device}, &second,
-                {{queue.submit()}, false});
+    blocks.free_after({device.default_context(), device, UsmKind::device}, &first, {});
+    blocks.free_after({device.default_context(), device, UsmKind::device}, &second,
+                      {{queue.submit()}, false});
     queue.finish();
     blocks.free_finished();
     blocks.wait_for_all();

@@ -206,7 +206,7 @@ TEST_CASE("out of memory: error has the requested and available bytes") {
     REQUIRE(refused);
     CHECK(refused->kind == ErrorKind::allocation);
     CHECK_MESSAGE(refused->says("no block of that size (3298534883328 bytes of device memory of "
-                                "opencl:cpu:0, asked for once more"),
+                                "opencl:cpu:0; the retry after all cached"),
                   refused->message);
     CHECK_MESSAGE(refused->says("1073741824 bytes in all"), refused->message);
     CHECK_MESSAGE(refused->says("the pool holds"), refused->message);

@@ -161,7 +161,7 @@ class TestDeviceArray:
     def test_configure_accepts_empty_shape(self):
         assert _device_array(0x1000, 4).configure(typestr="<f4", shape=()).shape == ()
 
-    def test_strides(self):
+    def test_strides_of_part_are_in_bytes(self):
         assert DeviceArray(Cai())[:, 1].strides == (12,)
 
     def test_failed_configure_changes_nothing(self):

@@ -720,7 +720,7 @@ class TestObject:
             == "<DeviceArray 0xbeef shape=(2, 3) typestr='<f4' read-only>"
         )
 
-    def test_subclasses(self):
+    def test_subclass_parts_are_plain_device_arrays(self):
         class Named(DeviceArray):
             def __init__(self, name, source):
                 super().__init__(source)
@@ -746,7 +746,7 @@ class TestObject:
         gc.collect()
         assert gone() is None
 
-    def test_initialised_again(self):
+    def test_second_init_releases_first_buffer(self):
         buffer = bytearray(8)
         array = DeviceArray(buffer)
         array.__init__(Cai())  # type: ignore[misc]

@@ -229,7 +229,7 @@ class TestNumbers:
     def test_empty_list_is_an_owner(self):
         assert ListOfInt([]).to_list() == [] and ListOfInt([]).is_owner
 
-    def test_allocate(self):
+    def test_allocated_list_is_zeroed_and_writable(self):
         made = ListOfUInt64.allocate(3)
         assert made.to_list() == [0, 0, 0] and made.is_owner
         ctypes.memset(int(made), 0xFF, 24)

@@ -129,7 +129,7 @@ class TestConversions:
         assert int(pointer) == 7
         buffer += b"resized"
 
-    def test_initialisation_with_itself_is_a_no_op(self):
+    def test_initialization_with_itself_is_a_no_op(self):
         for adapter in (
             Pointer(bytearray(b"bytes")),
             ListOfInt([1, 2]),
@@ -252,7 +252,7 @@ class TestConversions:
         assert int(Pointer(Foreign())) == 0x77
 
     @pytest.mark.numpy
-    def test_numpy(self):
+    def test_pointer_to_numpy_array_shares_its_memory(self):
         import numpy as np
 
         numbers = np.arange(6, dtype="i4")
@@ -263,7 +263,7 @@ class TestConversions:
 
     @pytest.mark.dpctl
     @pytest.mark.sycl
-    def test_suai(self):
+    def test_pointer_to_suai_memory_has_its_address(self):
         import dpctl.memory
 
         memory = dpctl.memory.MemoryUSMDevice(64, queue=dpctl.SyclQueue("opencl:cpu"))
@@ -278,7 +278,7 @@ class TestConversions:
         assert done.done and ctypes.c_int.from_address(int(adapter)).value == slow.RESULT
 
     @pytest.mark.torch
-    def test_torch(self):
+    def test_pointer_to_torch_tensor_has_its_address(self):
         import torch
 
         numbers = torch.arange(4)
@@ -305,7 +305,7 @@ class TestRefusals:
             Pointer(address)
 
     @pytest.mark.parametrize("value", [True, False])
-    def test_bools(self, value):
+    def test_pointer_from_bool_is_refused(self, value):
         with pytest.raises(TypeError, match=f"Pointer: {value} is a bool, and no address"):
             Pointer(value)
 
@@ -505,7 +505,7 @@ class TestObject:
         with pytest.raises(TypeError, match="cannot be copied or pickled"):
             way(adapter)
 
-    def test_weak_references(self):
+    def test_weak_reference_to_pointer_dies_with_it(self):
         pointer = Pointer(5)
         gone = weakref.ref(pointer)
         del pointer
@@ -553,7 +553,7 @@ class TestSubclasses:
         assert (handle.name, int(handle)) == ("stream", 0x77)
         assert int(Pointer(handle)) == 0x77 and isinstance(handle, Pointer)
 
-    def test_uninitialised_subclass_is_null(self):
+    def test_uninitialized_subclass_is_null(self):
         class Lazy(Pointer):
             def __init__(self):
                 pass

@@ -53,7 +53,7 @@ class TestBetweenDevices:
 @pytest.mark.sycl
 @pytest.mark.parametrize("place", SYCL, ids=str)
 class TestQueues:
-    def test_overlap(self, place: Place) -> None:
+    def test_overlap_in_own_context_is_refused(self, place: Place) -> None:
         part = place.device.sub_devices(equally=1)[0]
         array = ep.empty(
             10, "int32", kind=place.kind, queue=ep.Queue(part, context=ep.Context([part]))
@@ -143,7 +143,7 @@ class TestMemoryChangedByTheHost:
         done.wait()
         assert set(values_of(array)) == {7}
 
-    def test_programs(self, busy: ep.Queue) -> None:
+    def test_program_on_ndarray_ends_before_return(self, busy: ep.Queue) -> None:
         target = np.zeros(2, "int32")
         kernel("slow")[1](target, ep.Scalar(1, "int64"), queue=busy)
         assert target[0] == 42
@@ -167,7 +167,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match="dtype"):
             ep.copy(ep.empty(0, "int32"), ep.empty(0, "float32"))
 
-    def test_read_only(self) -> None:
+    def test_write_to_read_only_array_is_refused(self) -> None:
         frozen = ep.asarray(b"abc")
         with pytest.raises(ValueError, match="read-only"):
             ep.copy(frozen, b"xyz")
@@ -183,7 +183,7 @@ class TestRefusals:
             ep.copy(ep.zeros(3, "int8"), ep.zeros(4, "int8"))
 
     @pytest.mark.parametrize("target", [slice(1, None), slice(None, None, -1)])
-    def test_overlap(self, target: slice) -> None:
+    def test_overlapping_copy_is_refused(self, target: slice) -> None:
         array = ep.zeros(10, "int32")
         with pytest.raises(ValueError, match="overlap"):
             ep.copy(array[target], array[: array[target].size])
@@ -259,7 +259,7 @@ class TestRefusals:
             call()
 
     @pytest.mark.parametrize("shape", [-1, (2, -3)])
-    def test_negative_extents(self, shape: Any) -> None:
+    def test_empty_with_negative_extent_is_refused(self, shape: Any) -> None:
         with pytest.raises(ValueError):
             ep.empty(shape, "int8")
 

@@ -84,7 +84,7 @@ class TestArguments:
         program.kernel("cook")[8](data, Recipe(2, 3))
         assert (data.copy_to_host().numpy() == 21).all()
 
-    def test_local_memory(self, program: ep.Program, place: Place) -> None:
+    def test_local_memory_is_shared_within_a_group(self, program: ep.Program, place: Place) -> None:
         data = place.empty(64, "int32")
         ep.copy(data, np.arange(64, dtype="int32"))
         program.kernel("reverse_groups")[64, 8](data, ep.LocalMemory(8, "int32"))
@@ -177,7 +177,7 @@ class TestRefusals:
         with pytest.raises(TypeError, match="keywords must be strings"):
             program.kernel("slow")[1](**{1: 2})  # type: ignore[arg-type]
 
-    def test_uninitialised_kernel_is_refused(self) -> None:
+    def test_uninitialized_kernel_is_refused(self) -> None:
         with pytest.raises(TypeError, match="this Kernel was never made"):
             ep.Kernel.__new__(ep.Kernel)[4]
 

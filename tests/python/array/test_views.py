@@ -23,7 +23,7 @@ pytestmark = pytest.mark.numpy
 
 
 def same(array: ep.Array, expected: np.ndarray) -> None:
-    """Checks for equal elements at equal addresses."""
+    """Asserts equal shape, dtype and size, and unless empty equal address and strides."""
     assert array.shape == expected.shape
     assert array.dtype == expected.dtype
     assert array.size == expected.size
@@ -199,7 +199,7 @@ class TestRepr:
     def test_repr_of_host_array_shows_values(self, values: np.ndarray, shown: str) -> None:
         assert repr(ep.asarray(values)) == f"Array({shown}, device=host, kind=host)"
 
-    def test_read_only(self) -> None:
+    def test_repr_of_read_only_array_says_so(self) -> None:
         assert (
             repr(ep.asarray(b"ab"))
             == "Array([97, 98], dtype=uint8, device=host, kind=host, read_only=True)"

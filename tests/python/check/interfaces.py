@@ -63,7 +63,7 @@ def exporters(
     return {
         "dict": speaking(attribute, lambda: list(truth().items())),  # type: ignore[arg-type,return-value]
         "keys": altered(version=MISSING),
-        "known keys": altered(colour="blue"),
+        "known keys": altered(color="blue"),
         "version": altered(version=2),
         "shape": altered(shape=[3, 4]),
         "typestr": altered(typestr="f4"),
@@ -177,7 +177,7 @@ class Importers:
             "plain": wrong_once,
             "zero copy": copies,
             "keeps the object": self.correcting(lambda e: e, keep=False),
-            "lets the object go": keeps_reference,
+            "releases the object": keeps_reference,
             "transposed": self.laid_out((1, 4), (3, 1), unit),
             "steps": self.laid_out((8, 2), (3, 1), unit),
             "negative strides": self.laid_out((-4, -1), (4, 1), unit),

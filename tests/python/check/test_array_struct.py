@@ -164,7 +164,7 @@ IMPORTERS: dict[str, Any] = {
     "plain": WrongOnce(),
     "zero copy": lambda obj: ep.asarray(obj, copy=True),
     "keeps the object": changing(lambda struct: None, keep=False),
-    "lets the object go": keeps_reference,
+    "releases the object": keeps_reference,
     "transposed": laid_out((1, 4), (3, 1)),
     "steps": laid_out((8, 2), (3, 1)),
     "negative strides": laid_out((-4, -1), (4, 1)),

@@ -14,7 +14,7 @@ from entrepot import cli
 from support.processes import completed, entrepot
 
 
-def test_version():
+def test_version_option_prints_package_version():
     done = entrepot("--version")
     assert (done.returncode, done.stdout) == (0, f"entrepot {ep.__version__}\n")
 

@@ -67,7 +67,7 @@ def outcome_of(call, ours):
     return demo.attempt(demo.HandOver(source, ours, demo.Way("", call)))
 
 
-def test_view_passes(ours):
+def test_hand_over_of_view_passes(ours):
     assert not outcome_of(ep.asarray, ours).failed
 
 

@@ -90,12 +90,12 @@ class TestLaunch:
         program.kernel("cook")[8, 8](data, Recipe(3, -2)).wait()
         np.testing.assert_array_equal(values_of(data), (np.arange(8) + 3) * -2)
 
-    def test_local_memory(self, program, kind):
+    def test_local_memory_is_shared_within_a_group(self, program, kind):
         data = moved(np.arange(8, dtype="int32"), kind)
         program.kernel("reverse_groups")[8, 4](data, ep.LocalMemory(4, "int32")).wait()
         assert values_of(data).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
 
-    def test_templates(self, program, kind):
+    def test_template_instance_is_found_by_name(self, program, kind):
         data = moved(np.arange(4, dtype="float64"), kind)
         program.kernel("square<double>")[4](data).wait()
         assert values_of(data).tolist() == [0, 1, 4, 9]
@@ -140,7 +140,7 @@ class TestRange:
             source = 'extern "C" void f(const long long *range, void *const *arguments) {}'
             ep.Program(source, "host").kernel("f")[4](cooperative=True)
 
-    def test_cooperative_groups_synchronise(self, program):
+    def test_cooperative_groups_synchronize(self, program):
         out = ep.zeros((2, 64), "int32", device="cuda:0")
         program.kernel("places")[(2, 64), (1, 32)](out, cooperative=True).wait()
         assert values_of(out)[1, 63] == 1063

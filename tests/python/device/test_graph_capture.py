@@ -7,6 +7,7 @@ import ctypes
 import gc
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from support import cuda_graphs, cuda_kernels
 from support.cuda_graphs import Graph, capture
 from support.cuda_streams import LEGACY, DefaultStream, Stream, driver, has_clusters
 from support.places import values_of
+from support.polling import eventually_equal
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.cuda, pytest.mark.numpy]
@@ -595,15 +597,18 @@ class TestCupy:
             assert a.get().tolist() == [9 * i for i in range(100)]
 
 
-def test_graphs_are_dropped_after_the_module(stream: Stream, queue: ep.Queue) -> None:
+def test_graphs_dropped_on_threads_release_memory(stream: Stream, queue: ep.Queue) -> None:
     """Graphs release their references on other threads, which run no Python code then."""
+    counted = memory.statistics(memory.pool())
     graphs: list[Graph] = []
-    for _ in range(20):
-        with capture(stream) as graph:
-            ep.fill(ep.empty(1000, "int32", queue=queue), 1, queue=queue)
-        graphs.append(graph)
-    workers = [threading.Thread(target=graph.drop) for graph in graphs]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    with memory.use_resource(counted):
+        for _ in range(20):
+            with capture(stream) as graph:
+                ep.fill(ep.empty(1000, "int32", queue=queue), 1, queue=queue)
+            graphs.append(graph)
+    assert counted.current_bytes == 20 * 4000
+    with ThreadPoolExecutor(max_workers=len(graphs)) as workers:
+        drops = [workers.submit(graph.drop) for graph in graphs]
+    for drop in drops:
+        drop.result()
+    assert eventually_equal(lambda: counted.current_bytes, 0)

@@ -75,7 +75,7 @@ class TestQueue:
         assert memoryview(array.copy_to_host())[63] == 7
         with pytest.raises(TypeError, match="an event or a queue was expected"):
             first.wait_for(1)
-        with pytest.raises(TypeError, match="never initialised"):
+        with pytest.raises(TypeError, match="never initialized"):
             ep.Queue.__new__(ep.Queue).wait_for(first)
         with pytest.raises(TypeError, match="an event or a queue was expected"):
             first.wait_for(ep.Queue.__new__(ep.Queue))
@@ -355,7 +355,7 @@ class TestDpctl:
     def dpctl(self):
         return pytest.importorskip("dpctl")
 
-    def test_devices(self, dpctl, cpu):
+    def test_dpctl_device_equals_ours(self, dpctl, cpu):
         theirs = dpctl.SyclDevice("opencl:cpu:0")
         assert cpu == theirs
         assert ep.device(theirs) == cpu
@@ -364,11 +364,11 @@ class TestDpctl:
         for name in SAME_AS_DPCTL:
             assert getattr(cpu, name) == getattr(theirs, name), name
 
-    def test_dpctl_sub_device_is_recognised(self, dpctl, cpu):
+    def test_dpctl_sub_device_is_recognized(self, dpctl, cpu):
         theirs = dpctl.SyclDevice("opencl:cpu:0").create_sub_devices(partition=1)
         assert ep.device(theirs[0]).parent_device == cpu
 
-    def test_queues(self, dpctl, cpu):
+    def test_dpctl_queue_equals_ours(self, dpctl, cpu):
         theirs = dpctl.SyclQueue("opencl:cpu:0")
         ours = ep.Queue(theirs)
         assert ours == theirs

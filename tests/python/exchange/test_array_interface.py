@@ -154,7 +154,7 @@ class TestStruct:
         del view
         assert gone() is None
 
-    def test_flags_are_honoured(self) -> None:
+    def test_flags_are_honored(self) -> None:
         assert ep.asarray(self.producer(flags=0x200)).read_only
         with pytest.raises(ep.InterfaceError, match="swapped"):
             ep.asarray(self.producer(flags=0x400))

@@ -246,7 +246,7 @@ class TestExport:
     def test_empty_memory_has_address_zero(self, memory: ep.Array) -> None:
         assert getattr(memory[4:], ATTRIBUTE)["data"] == (0, False)
 
-    def test_read_only(self, memory: ep.Array) -> None:
+    def test_broadcast_view_is_exported_as_read_only(self, memory: ep.Array) -> None:
         assert getattr(memory[0].broadcast_to(2, 3), ATTRIBUTE)["data"][1] is True
 
     @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])

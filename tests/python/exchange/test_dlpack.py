@@ -231,7 +231,7 @@ class TestImport:
 
     @pytest.mark.tvm_ffi
     @pytest.mark.numpy
-    def test_tvm_ffi(self) -> None:
+    def test_tvm_ffi_view_of_numpy_array_shares_memory(self) -> None:
         import numpy as np
         import tvm_ffi
 
@@ -378,7 +378,7 @@ class TestExport:
         if version:
             assert ((managed.major, managed.minor), managed.flags) == (version, 0)
 
-    def test_device(self) -> None:
+    def test_dlpack_device_of_host_array_is_cpu(self) -> None:
         assert self.array().__dlpack_device__() == (CPU, 0)
 
     def test_unconsumed_capsule_releases_the_memory(self) -> None:
@@ -456,7 +456,7 @@ class TestExport:
         gc.collect()
         assert producer.deleted == 0, "the tensor's owner is unknown now: it leaks"
 
-    def test_keywords_only(self) -> None:
+    def test_dlpack_with_positional_argument_is_refused(self) -> None:
         with pytest.raises(TypeError, match="positional"):
             self.array().__dlpack__(None)  # type: ignore[call-arg]
 

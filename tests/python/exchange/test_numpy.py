@@ -68,7 +68,7 @@ class TestImport:
         np.asarray(view)[2] = 3
         assert source.tolist() == memoryview(view).tolist() == [0, 2, 3, 0]
 
-    def test_lifetime(self) -> None:
+    def test_view_keeps_numpy_array_alive(self) -> None:
         source = np.zeros(4)
         gone = weakref.ref(source)
         view = ep.asarray(source)[1:]

@@ -209,7 +209,7 @@ class TestSyclObject:
         assert view.context == valid["syclobj"].sycl_context
         return view
 
-    def test_filter_selector(self, valid: dict[str, Any]) -> None:
+    def test_filter_selector_means_default_context(self, valid: dict[str, Any]) -> None:
         self.check(valid, "opencl:cpu:0")
 
     def test_queue_and_context(self, valid: dict[str, Any]) -> None:
@@ -411,7 +411,7 @@ class TestExport:
         }
         assert memory.__sycl_usm_array_interface__["strides"] is None
 
-    def test_read_only(self, memory: ep.Array) -> None:
+    def test_broadcast_view_is_exported_as_read_only(self, memory: ep.Array) -> None:
         assert memory.broadcast_to(2, 12).__sycl_usm_array_interface__["data"][1] is True
 
     def test_round_trip_keeps_array(self, memory: ep.Array) -> None:
@@ -537,7 +537,7 @@ class TestDpctl:
         with pytest.raises(ep.InterfaceError, match="bound to another context"):
             ep.asarray(Speaker(ATTRIBUTE, wrong, keep=producer))
 
-    def test_lifetime(self) -> None:
+    def test_view_owns_one_reference_to_the_producer(self) -> None:
         import dpctl.memory
 
         producer = dpctl.memory.MemoryUSMDevice(64)

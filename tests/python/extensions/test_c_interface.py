@@ -18,6 +18,7 @@ import pytest
 import entrepot as ep
 from support.c_interface import CInterface, c_interface
 from support.capsules import new_capsule
+from support.cuda_streams import NamesStream
 from support.modules import load_module
 from support.places import SYCL, Place, every_place
 from support.processes import completed
@@ -184,6 +185,19 @@ class TestHandles:
         assert gone() is None
 
 
+class MemoryWithoutQueue:
+    """Memory in a context of its own and without a queue. Entrepot makes a queue for its work."""
+
+    def __init__(self, device: ep.Device) -> None:
+        self.context = ep.Context([device])
+        self.memory = ep.empty(
+            4, "float32", kind="shared", queue=ep.Queue(device, context=self.context)
+        )
+        self.__sycl_usm_array_interface__ = dict(
+            self.memory.__sycl_usm_array_interface__, syclobj=self.context
+        )
+
+
 class TestNativeQueue:
     def test_host_has_no_native_queue(self, extension: ModuleType) -> None:
         assert extension.native_queue(ep.zeros(4, "int8", device="host")) == 0
@@ -195,3 +209,30 @@ class TestNativeQueue:
         assert extension.native_queue(array) == array.queue.addressof_ref()
         queue = ep.Queue(place.device)
         assert extension.native_queue(ep.asarray(array, queue=queue)) == queue.addressof_ref()
+
+    @pytest.mark.sycl
+    def test_native_queues_stay_valid(self) -> None:
+        table = c_interface()
+        objects = [MemoryWithoutQueue(ep.device("opencl:cpu")) for _ in range(20)]
+        handles = [table.from_object(each, 0) for each in objects]
+        queues = [table.native_queue(handle) for handle in handles]
+        assert len(set(queues)) == len(queues)
+        assert [table.native_queue(handle) for handle in handles] == queues
+        for handle in handles:
+            table.release(handle)
+
+    @pytest.mark.cuda
+    def test_handle_keeps_the_named_stream_alive(self) -> None:
+        table = c_interface()
+        producer = NamesStream()
+        owner = weakref.ref(producer)
+        handle = table.from_object(producer, 0)
+        stream = ctypes.c_void_p.from_address(table.native_queue(handle))
+        assert stream.value == producer.stream.handle
+        del producer
+        gc.collect()
+        assert owner() is not None
+        assert table.before_use(handle, 1) == table.after_use(handle, 1) == 0
+        table.release(handle)
+        gc.collect()
+        assert owner() is None

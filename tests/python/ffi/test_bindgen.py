@@ -1,4 +1,4 @@
-"""tools/bindgen on a header of its own: the result of each rule, and the behaviour of the
+"""tools/bindgen on a header of its own: the result of each rule, and the behavior of the
 module."""
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ HEADER = """
 #define ADDRESS ((void *)3)
 #define LATER_first first
 enum { NAMELESS = 7 };
-/** Colours of boxes. */
+/** Colors of boxes. */
 typedef enum { RED = -1, /**< as a rose */
  BLUE = 5, /**< of the sky at noon in the middle of June where it is seen from
- a hill that is high enough to be above the clouds */ } colour;
+ a hill that is high enough to be above the clouds */ } color;
 typedef struct box_s *box;
 /** A crate. */
 typedef struct crate {
     char label[4];
     unsigned a : 3, b : 9;
     union { int whole; float real; };
-    struct { colour shade; } paint[2];
+    struct { color shade; } paint[2];
     const struct crate *next;
     void (*opened)(int times);
 } crate_t;
@@ -61,7 +61,7 @@ int first(const char *text, size_t *length);
  * @} */
 int make(box *out);
 int split(int whole, int *quotient, float *remainder);
-void draw(colour shade, unsigned char times);
+void draw(color shade, unsigned char times);
 int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers,
         const char **names);
 /**
@@ -71,8 +71,8 @@ int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers,
  * @param[out]    fixed  The documentation errs. */
 int ruled(const unsigned *few, const unsigned long *many, void *const *rows,
           const int *const *tables, int *seen, crate_t *corner, char *room, const int *fixed);
-int unruled(long *numbers, double *reals, colour *shades, int **made, int with_length[3]);
-int labelled(const char *labels[2], int (*apply)(int));
+int unruled(long *numbers, double *reals, color *shades, int **made, int with_length[3]);
+int labeled(const char *labels[2], int (*apply)(int));
 int unknown(int *what);
 int written(void *to, size_t bytes);
 int printed(const char *format, ...);
@@ -89,7 +89,7 @@ int stored(const void *image, size_t image_size, const int *shape, int shape_siz
 int drawn(const float *reals, const short *few, const crate_t *crates,
           const unsigned char *bytes, size_t n);
 int drawn_later(const float *reals, int times);
-typedef int (*chooser)(box it, colour which);
+typedef int (*chooser)(box it, color which);
 int choose(chooser with);
 """
 
@@ -130,7 +130,7 @@ stored = {{ shape = {{ count = "shape_size", refusal = "somewhere.why_not" }} }}
 [choices]
 ANSWER = {{ symbol = "later", with = "ANSWER", \
 without = {{ symbol = "first", with = "41", without = "40" }} }}
-[enums.colour]
+[enums.color]
 members = [["GREEN", 6]]
 """
 
@@ -196,7 +196,7 @@ def boxes(folder):
         '    crates: In[crate](count="n"),',
         '    bytes: In[Pointer](bytes="n"),',
         "def drawn_later(reals: In[Pointer], times: c_int) -> c_int:",
-        "def chooser(it: box, which: colour) -> c_int:",
+        "def chooser(it: box, which: color) -> c_int:",
         "class shelf:",
         "def build(made: Returned[shelf]) -> c_int:",
         "def look(at: shelf, beside: shelf, else_where: InOut[Pointer]) -> c_int:",
@@ -218,10 +218,10 @@ def test_module_has_line(folder, line):
 
 STUB = """
 class box_s(Handle): ...
-class colour(enum.IntEnum):
+class color(enum.IntEnum):
     opened: crate_opened
     def __init__(self, *, whole: int = ..., real: float = ...) -> None: ...
-    def __init__(self, shade: colour | int = ...) -> None: ...
+    def __init__(self, shade: color | int = ...) -> None: ...
 @overload
 def first(text: object) -> tuple[int, int]: ...
 def first(text: object, *, length: object) -> int: ...
@@ -229,7 +229,7 @@ def first(text: object, length: object, /) -> int: ...
 def split(whole: int) -> tuple[int, int, float]: ...
 def split(whole: int, *, quotient: object = ..., remainder: object = ...) -> Any: ...
 def split(whole: int, quotient: object, remainder: object, /) -> int: ...
-def draw(shade: colour | int, times: int) -> None: ...
+def draw(shade: color | int, times: int) -> None: ...
 """
 
 
@@ -290,7 +290,7 @@ def test_parameters_without_a_rule_are_reported(folder):
         "unruled.shades: InOut[ListOfInt], for want of a rule",
         "unruled.made: Returned[Pointer], allocated by the callee",
         "unruled.with_length: InOut[ListOfInt], for want of a rule",
-        "labelled.labels: InOut[ListOfBytes], for want of a rule",
+        "labeled.labels: InOut[ListOfBytes], for want of a rule",
         "unknown.what: InOut[ListOfInt], for want of a rule",
         "printed: left out, because it takes any number of arguments",
         "build.made: Returned[shelf], allocated by the callee",
@@ -307,11 +307,11 @@ def test_parameters_without_a_rule_are_reported(folder):
 
 def test_docstring_shows_c_declaration(boxes):
     declared = (
-        "C: int unruled(long *numbers, double *reals, colour *shades, int **made, "
+        "C: int unruled(long *numbers, double *reals, color *shades, int **made, "
         "int with_length[3])"
     )
     assert declared in " ".join(boxes.unruled.__doc__.split())
-    assert "C: int labelled(const char *labels[2], int (*apply)(int))" in boxes.labelled.__doc__
+    assert "C: int labeled(const char *labels[2], int (*apply)(int))" in boxes.labeled.__doc__
     assert "C: int use(box it, crate_t by_value, const crate_t *by_address" in boxes.use.__doc__
 
 
@@ -349,14 +349,14 @@ def test_generated_module_follows_the_header(boxes):
     assert boxes.first(b"four") == (0, 4)
     assert boxes.first("vier") == boxes.LATER_first("vier")
     assert boxes.unknown([41]) == 42
-    assert (boxes.colour.RED, boxes.colour.GREEN) == (-1, 6)
+    assert (boxes.color.RED, boxes.color.GREEN) == (-1, 6)
     crate = boxes.crate(label="abcd", b=300, real=1.0)
-    crate.paint[1].shade = boxes.colour.BLUE
+    crate.paint[1].shade = boxes.color.BLUE
     assert (crate.label, crate.b, crate.whole, crate.paint[1].shade) == (
         b"abcd",
         300,
         0x3F800000,
-        boxes.colour.BLUE,
+        boxes.color.BLUE,
     )
     crate.next = crate
     assert crate.next.b == 300

@@ -73,7 +73,7 @@ class TestOutParameters:
         status, memory = sample.allocate(40)
         assert (status, memory.size) == (0, 40)
         assert sample.release(memory) == (0,)
-        with pytest.raises(ValueError, match=r"freed|given back"):
+        with pytest.raises(ValueError, match="freed"):
             sample.fill(memory, 0, 1)
 
     @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ class TestFields:
         assert record.name == b"ab"
         assert bytes((ctypes.c_char * 8).from_address(int(record) + 10)) == b"ab\0\0\0\0\0\0"
 
-    def test_bit_fields_keep_their_neighbours(self):
+    def test_bit_fields_keep_their_neighbors(self):
         record = sample.record(low=5, high=17, signed_bits=-3)
         record.high = 31
         assert (record.low, record.high, record.signed_bits) == (5, 31, -3)

@@ -28,7 +28,7 @@ without_device = pytest.mark.skipif("has_device()", reason="there is a HIP devic
 
 @without_device
 class TestWithoutDevice:
-    def test_statuses(self):
+    def test_calls_without_device_return_errors(self):
         absent = (
             hip.hipError_t.hipErrorInvalidDevice,
             hip.hipError_t.hipErrorNoDevice,
@@ -44,7 +44,7 @@ class TestWithoutDevice:
             != 0
         )
 
-    def test_device_properties(self):
+    def test_properties_without_device_are_readable(self):
         props = hip.hipDeviceProp_t()
         (status,) = hip.hipGetDeviceProperties(props, 0)
         assert status != 0

@@ -438,7 +438,7 @@ class TestLaunches:
 
 
 @where_it_compiles
-def test_device_array(library):
+def test_device_array_example_completes(library):
     assert run(PROLOGUE + COMPILED + DEVICE_ARRAY).splitlines().count("ok") == 1
 
 

@@ -42,7 +42,7 @@ OF_THE_SUITE = [
     (mathematics.of_complex, "void(complex128[:, :], complex128[::1])"),
     (mathematics.told_of_complex, "void(bool[:, :], complex128[::1], complex128[::1])"),
     (functions_of_groups.statistics, "void(float64[:, :], float64[::1])"),
-    (functions_of_groups.normalised, "void(float32[::1])"),
+    (functions_of_groups.normalized, "void(float32[::1])"),
     *[
         (kernel, f"void({dtype}[:, :], {ids}{dtype}[::1])")
         for dtype in (*group_operations.INTEGERS, *group_operations.FLOATS)
@@ -148,4 +148,4 @@ def texts_of(name: str, dialect: Dialect) -> list[str]:
                 sys.modules[name] = shadowed
     module.check(ep.device("host"))
     kernels = [each for each in vars(module).values() if isinstance(each, dppy.KernelFunction)]
-    return [each.source(dialect) for each in kernels if each.specialisations]
+    return [each.source(dialect) for each in kernels if each.specializations]

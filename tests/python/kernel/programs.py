@@ -112,7 +112,7 @@ class _Writer:
     )  # functions that return two integers: types by name
     in_function: bool = False
     has_private: bool = False
-    neighbour: str = "lid"
+    neighbor: str = "lid"
     items: int = 8
     group: int = 4
     halves: list[str] = field(default_factory=list)
@@ -144,7 +144,7 @@ class _Writer:
             f"{array}[i]",
             f"{array}[{self.place()}]",
             "i",
-            self.neighbour,
+            self.neighbor,
             "n",
             *self.integers,
             *self.untyped,
@@ -196,7 +196,7 @@ class _Writer:
         extent = extent or self.items
         at = (
             f"{self.one_of(*ARRAYS.values())}"
-            f"[{self.one_of('i', self.neighbour, f'-1 - {self.neighbour}')}]"
+            f"[{self.one_of('i', self.neighbor, f'-1 - {self.neighbor}')}]"
         )
         if self.chance(3):
             at = f"{self.one_of(*ARRAYS.values())}[{at} % {self.items}]"
@@ -212,7 +212,7 @@ class _Writer:
         else:
             leaves += [
                 f"{ARRAYS[kind]}[i]",
-                f"{ARRAYS[kind]}[{self.neighbour}]",
+                f"{ARRAYS[kind]}[{self.neighbor}]",
                 f"{ARRAYS[kind]}[-1 - i]",
             ]
         if depth == 0:
@@ -924,7 +924,7 @@ def sums(draw: st.DrawFn) -> str:
     """A module with a kernel ``program`` without groups: one loop that changes floats, about as
     long in each work-item.
     """
-    writer = _Writer(draw, neighbour="i")
+    writer = _Writer(draw, neighbor="i")
     for _ in range(draw(st.integers(0, 3))):
         writer.one_of(writer.assign_integer, writer.assign_real)()
     totals = [f"total{j}" for j in range(draw(st.integers(1, 3)))]

@@ -82,7 +82,7 @@ def copied(out, x):
     [np.s_[::2, 1:], np.s_[::-1, ::-1], np.s_[1:4, ::3], np.s_[:, 2:3]],
     ids=["step", "backwards", "inner", "one"],
 )
-def test_strided_arrays(backend, part):
+def test_strided_arguments_match_numpy(backend, part):
     base = np.arange(48, dtype="i4").reshape(6, 8)
     expected = base[part]
     source, out = backend.array(base)[part], backend.array(np.zeros(expected.shape, "i4"))
@@ -103,7 +103,7 @@ def test_writes_to_strided_arrays(backend):
 
 
 @every_backend
-def test_transposed_arrays(backend):
+def test_transposed_argument_matches_numpy(backend):
     base = np.arange(12, dtype="f4").reshape(3, 4)
     out = backend.array(np.zeros((4, 3), "f4"))
     backend.launch(copied, (4, 3), None, out, backend.array(base).T)
@@ -191,7 +191,7 @@ class TestWithoutCopy:
 
     @pytest.mark.sycl
     @pytest.mark.dpnp
-    def test_dpnps_arrays(self):
+    def test_dpnp_view_is_used_in_place(self):
         import dpnp
 
         x = dpnp.zeros(16, dtype="int32", device="opencl:cpu")
@@ -235,7 +235,7 @@ class TestWithoutCopy:
 
     @pytest.mark.host
     @pytest.mark.torch
-    def test_torchs_tensors(self):
+    def test_torch_tensor_on_host_is_used_in_place(self):
         import torch
 
         x = torch.zeros(8, dtype=torch.int32)
@@ -259,7 +259,7 @@ class TestArraysOfCuda:
         assert not values_of(array)[1::2].any()
 
     @pytest.mark.cupy
-    def test_cupys(self):
+    def test_cupy_view_is_used_in_place(self):
         import cupy
 
         x = cupy.zeros((8, 2), "i4")
@@ -267,7 +267,7 @@ class TestArraysOfCuda:
         assert cupy.asnumpy(x).tolist() == [[0, i] for i in range(1, 9)]
 
     @pytest.mark.torch
-    def test_torchs(self):
+    def test_torch_view_is_used_in_place(self):
         import torch
 
         x = torch.zeros((8, 2), dtype=torch.int32, device="cuda")
@@ -285,7 +285,7 @@ class TestArraysOfCuda:
         assert out.cpu().tolist() == [0, 2, 4, 6]
 
     @pytest.mark.numba_cuda
-    def test_numbas(self):
+    def test_numba_view_is_used_in_place(self):
         from numba import cuda
 
         x = cuda.to_device(np.zeros(16, "i4"))
@@ -405,7 +405,7 @@ def test_number_in_place_of_array_is_refused(backend):
 
 
 @every_compiler
-def test_kernel_is_specialised_on_types(backend):
+def test_kernel_is_specialized_on_types(backend):
     for dtype in ("f4", "i8", "u1"):
         x = np.arange(4).astype(dtype)
         (out, _) = backend.run(scaled, 4, None, np.zeros(4, dtype), x, 2)

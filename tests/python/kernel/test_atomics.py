@@ -119,7 +119,7 @@ def lock_free_max(a, x):
 
 @every_backend
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_compare_exchange(backend, dtype):
+def test_compare_exchange_loop_finds_maximum(backend, dtype):
     x = (np.arange(ITEMS) * 37 % 101).astype(dtype)
     (a, _) = backend.run(lock_free_max, ITEMS, None, np.zeros(1, dtype), x)
     assert a[0] == x.max()
@@ -132,7 +132,7 @@ def exchanged(a, out):
 
 
 @every_dialect
-def test_exchange(backend):
+def test_exchange_returns_each_old_value_once(backend):
     a, out = backend.run(exchanged, 16, None, np.zeros(1, "i4"), np.zeros(16, "i4"))
     assert sorted([*out.tolist(), a[0]]) == list(range(17))
 

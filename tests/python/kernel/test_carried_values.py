@@ -1,4 +1,4 @@
-"""Loops that add to several values each round: GCC 11 to 14 vectorise some of them wrongly."""
+"""Loops that add to several values each round: GCC 11 to 14 vectorize some of them wrongly."""
 
 from __future__ import annotations
 

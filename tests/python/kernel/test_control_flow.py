@@ -62,7 +62,7 @@ def ranges(out, stop):
 
 
 @every_backend
-def test_ranges(backend):
+def test_range_loops_match_python(backend):
     stop = np.array([0, 1, 5, 8], "i4")
     (out, _) = backend.run(ranges, 4, None, np.zeros((4, 4), "i8"), stop)
     expected = []
@@ -267,7 +267,7 @@ def augmented(out, x):
 
 
 @every_backend
-def test_augmented_assignments(backend):
+def test_augmented_assignments_match_python(backend):
     x = np.arange(-4, 6, dtype="i8")
     (out, _) = backend.run(augmented, 10, None, np.full(10, 10, "i8"), x)
     expected = []
@@ -307,7 +307,7 @@ def nested(out):
 
 
 @every_backend
-def test_nested_loops(backend):
+def test_nested_loops_match_python(backend):
     (out,) = backend.run(nested, (4, 6), None, np.zeros((4, 6), "i8"))
     expected = np.zeros((4, 6), "i8")
     for i in range(4):

@@ -125,7 +125,7 @@ def test_out_is_written_and_returned():
 
 
 @pytest.mark.host
-def test_refusals():
+def test_vectorize_refuses_arguments_that_do_not_fit():
     with pytest.raises(ValueError, match="do not broadcast"):
         axpy(1.0, np.ones(3), np.ones(4))
     with pytest.raises(TypeError, match="takes 3 arguments, and 2 were given"):
@@ -140,7 +140,7 @@ def test_refusals():
 
 @every_device
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 100_003])
-def test_reductions(device, size):
+def test_reductions_match_numpy(device, size):
     values = np.random.default_rng(size).integers(-1000, 1000, size)
     assert total(on(device, values)) == values.sum()
     assert largest(on(device, values)) == values.max()

@@ -493,7 +493,7 @@ def prints(x):
 
 
 @every_dialect
-def test_print(backend, capfd):
+def test_print_from_one_work_item_prints_once(backend, capfd):
     backend.run(prints, 2, None, np.array([3, 44], "i4"))
     assert printed(capfd).split() == ["element", "1", "is", "44"]
 

@@ -73,7 +73,7 @@ def largest(value):
 
 
 @dppy.kernel
-def normalised(x):
+def normalized(x):
     i = dppy.get_global_id(0)
     x[i] /= largest(x[i])
 
@@ -81,7 +81,7 @@ def normalised(x):
 @every_backend
 def test_group_functions_within_functions(backend):
     x = np.array([1, 2, 4, 8, 3, 1, 2, 6], "f4")
-    (out,) = backend.run(normalised, 8, 4, x)
+    (out,) = backend.run(normalized, 8, 4, x)
     assert np.array_equal(out, x / np.repeat(x.reshape(2, 4).max(axis=1), 4))
 
 
@@ -159,7 +159,7 @@ def test_call_sites_have_separate_local_memory(backend):
 
 @pytest.mark.host
 def test_lines_are_those_of_the_function():
-    text = normalised.options(dialect="c++").source("c++", signature="void(float32[::1])")
+    text = normalized.options(dialect="c++").source("c++", signature="void(float32[::1])")
     assert "test_functions_of_groups.py" in text
     assert f"#line {largest.function.__code__.co_firstlineno + 2} " in text
 

@@ -83,12 +83,12 @@ def of_the_sub_group(out, ids, x):
     total = dppy.sub_group.reduce(x[i], "add")
     up_to = dppy.sub_group.inclusive_scan(x[i], "max")
     first = dppy.sub_group.broadcast(x[i], 0)
-    neighbour = dppy.sub_group.shuffle_xor(x[i], 0)
+    neighbor = dppy.sub_group.shuffle_xor(x[i], 0)
     same = dppy.sub_group.shuffle(x[i], lane)
     out[i, 0] = total
     out[i, 1] = up_to
     out[i, 2] = first
-    out[i, 3] = neighbour
+    out[i, 3] = neighbor
     out[i, 4] = same
 
 

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_examples(compiler, name, monkeypatch, tmp_path):
+def test_examples_compile_with_each_host_compiler(compiler, name, monkeypatch, tmp_path):
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     calls, listens = tmp_path / "calls", tmp_path / "listens"
@@ -56,14 +56,14 @@ def of_items_that_add_to_one_place(out, x, y):
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="seen on x86-64 only")
 @pytest.mark.parametrize(
-    "kernel,local,is_vectorised",
+    "kernel,local,is_vectorized",
     [
         (of_a_range, None, True),
         (of_groups, 64, True),
         (of_items_that_add_to_one_place, None, False),
     ],
 )
-def test_loops_over_work_items_are_vectorised(kernel, local, is_vectorised, monkeypatch, tmp_path):
+def test_loops_over_work_items_are_vectorized(kernel, local, is_vectorized, monkeypatch, tmp_path):
     """GCC says so."""
     if shutil.which("g++") is None:
         pytest.skip("g++ is not installed")
@@ -75,7 +75,7 @@ def test_loops_over_work_items_are_vectorised(kernel, local, is_vectorised, monk
     out, x, y = np.zeros(1024, "f4"), np.ones(1024, "f4"), np.ones(1024, "f4")
     with ep.device_context("host"):
         dppy.kernel(kernel.function)[1024, local](out, x, y)
-    assert ("loop vectorized" in told.read_text()) == is_vectorised
+    assert ("loop vectorized" in told.read_text()) == is_vectorized
 
 
 def test_absent_compiler_raises_device_error(monkeypatch, tmp_path):

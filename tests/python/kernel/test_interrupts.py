@@ -108,14 +108,14 @@ def launch_while_compiling(kernel, local, local_of_handler):
 
     signal.signal(signal.SIGALRM, ring)
     os.environ["CXX"] = sys.argv[1]  # rings
-    print("launch", launch(kernel, local)[0], kernel.specialisations)
+    print("launch", launch(kernel, local)[0], kernel.specializations)
 
 launch_while_compiling(fill, 2, 2)
 for local in (1, 3, 4):
     launch(sizes, local)
 launch_while_compiling(sizes, 6, 12)  # there was room for one more
 for local in (6, 12, 2, 2):
-    print(launch(sizes, local)[0], sizes.specialisations)
+    print(launch(sizes, local)[0], sizes.specializations)
 """
 
 

@@ -40,7 +40,7 @@ def through_local(out, scratch):
     out[dppy.get_global_id(0)] = scratch[dppy.get_local_size(0) - 1 - item]
 
 
-class Colour(enum.IntEnum):
+class Color(enum.IntEnum):
     RED = 7
 
 
@@ -81,7 +81,7 @@ def test_threads_compile_a_kernel_once():
     for thread in threads:
         thread.join()
     assert [array.tolist() for array in arrays] == [[3.0] * 4] * 8
-    assert fresh.specialisations == 1
+    assert fresh.specializations == 1
 
 
 def test_ever_new_values_are_not_all_kept(monkeypatch):
@@ -90,7 +90,7 @@ def test_ever_new_values_are_not_all_kept(monkeypatch):
         monkeypatch.setitem(globals(), "zero", value)
         fresh[1](out)
         assert out[0] == value
-    assert fresh.specialisations == 2
+    assert fresh.specializations == 2
 
 
 def test_change_of_module_refreshes_captured_names(monkeypatch):
@@ -99,7 +99,7 @@ def test_change_of_module_refreshes_captured_names(monkeypatch):
     def launched():
         for _ in range(3):
             fresh[1](out)
-        return out[0], fresh.specialisations
+        return out[0], fresh.specializations
 
     assert launched() == (0, 1)
     monkeypatch.setitem(globals(), "something_else", 1)
@@ -119,7 +119,7 @@ def test_change_of_module_refreshes_captured_names(monkeypatch):
 
 def test_numbers_of_derived_classes_are_numbers():
     out = np.zeros(1, "i8")
-    store[1](out, Colour.RED)
+    store[1](out, Color.RED)
     assert out[0] == 7
     with pytest.raises(
         OverflowError,
@@ -182,10 +182,10 @@ def test_overlapping_launch_is_compiled_separately():
     fresh = dppy.kernel(add_to.function)
     for _ in range(3):
         fresh[8](np.zeros(8), np.ones(8), 1.0)
-    assert fresh.specialisations == 1
+    assert fresh.specializations == 1
     whole = np.ones(16)
     fresh[8](whole[:8], whole[4:12], 1.0)  # compiled for arrays that share elements
-    assert fresh.specialisations == 2
+    assert fresh.specializations == 2
     read_only = np.ones(8)
     read_only.flags.writeable = False
     with pytest.raises(ep.KernelError, match="read-only"):

@@ -1,4 +1,4 @@
-"""Local sizes of launches: the host specialises for the first ones, and all others are right,
+"""Local sizes of launches: the host specializes for the first ones, and all others are right,
 too."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kernel.backends import every_backend
 
 pytestmark = pytest.mark.numpy
 
-#: Local sizes with specialised code (most_local_sizes), and one for all others.
+#: Local sizes with specialized code (most_local_sizes), and one for all others.
 ALL = 4 + 1
 
 
@@ -30,9 +30,9 @@ def mixed(out, x):
     shared[own] = value
     for turn in range(3):
         dppy.barrier()
-        neighbour = shared[(own + 1) % size]
+        neighbor = shared[(own + 1) % size]
         dppy.barrier()
-        value += neighbour * (turn + 1)
+        value += neighbor * (turn + 1)
         shared[own] = value
     total = dppy.group.reduce(value, "add")
     out[i] = value
@@ -84,7 +84,7 @@ def test_local_size_in_two_dimensions_gives_same_result(backend, local):
 
 
 @pytest.mark.host
-def test_specialisation_of_local_sizes_is_bounded():
+def test_specialization_of_local_sizes_is_bounded():
     kernel = dppy.kernel(mixed.function)
     x = np.arange(840, dtype="i8") % 13
     for turn in range(2):  # and those of the first turn are found again in the second
@@ -92,21 +92,21 @@ def test_specialisation_of_local_sizes_is_bounded():
             out = np.zeros(840, "i8")
             kernel[840, local](out, x)
             assert np.array_equal(out, mixed_by_numpy(x, local))
-            assert kernel.specialisations == (min(number, ALL) if turn == 0 else ALL)
+            assert kernel.specializations == (min(number, ALL) if turn == 0 else ALL)
 
 
 @pytest.mark.host
-def test_default_local_size_has_no_specialisation():
+def test_default_local_size_has_no_specialization():
     kernel = dppy.kernel(mixed.function)
     for items in (12, 30, 42, 8):
         x, out = np.arange(items, dtype="i8"), np.zeros(items, "i8")
         kernel[items, dppy.DEFAULT_LOCAL_SIZE](out, x)
         assert np.array_equal(out, mixed_by_numpy(x, items))
-        assert kernel.specialisations == 1
+        assert kernel.specializations == 1
     x, out = np.arange(12, dtype="i8"), np.zeros(12, "i8")
     kernel[12, 12](out, x)
     assert np.array_equal(out, mixed_by_numpy(x, 12))
-    assert kernel.specialisations == 2
+    assert kernel.specializations == 2
 
 
 @pytest.mark.host
@@ -121,7 +121,7 @@ def test_non_dividing_local_size_is_always_refused():
             kernel[12, 5](out, x)
         kernel[12, 4](out, x)
         assert np.array_equal(out, mixed_by_numpy(x, 4))
-    assert kernel.specialisations == 2
+    assert kernel.specializations == 2
 
 
 @dppy.kernel
@@ -137,7 +137,7 @@ def test_kernels_independent_of_groups_are_compiled_once():
         out = np.zeros(6)
         kernel[6, local](out, np.arange(6.0))
         assert out.tolist() == [0, 2, 4, 6, 8, 10]
-    assert kernel.specialisations == 1
+    assert kernel.specializations == 1
 
 
 @pytest.mark.host
@@ -161,11 +161,11 @@ def test_threads_that_launch_with_different_sizes():
         thread.join()
     for out, local in zip(outs, locals_, strict=True):
         assert np.array_equal(out, mixed_by_numpy(x, local))
-    assert kernel.specialisations == ALL
+    assert kernel.specializations == ALL
 
 
 @pytest.mark.host
-def test_source_is_specialised_and_export_is_not(tmp_path):
+def test_source_is_specialized_and_export_is_not(tmp_path):
     kernel = dppy.kernel(mixed.function)
     x, out = np.arange(12, dtype="i8"), np.zeros(12, "i8")
     kernel[12, 6](out, x)

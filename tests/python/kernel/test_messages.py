@@ -398,7 +398,7 @@ def test_kernel_compiled_by_signature_is_launched():
         made = dppy.kernel("void(int64[:, ::1])")(in_two_dimensions.function)
         a = ep.zeros((2, 3), "int64", device="host")
         made[(2, 3), None](a).wait()
-    assert made.specialisations == 1
+    assert made.specializations == 1
     assert a.numpy().tolist() == [[0, 1, 2], [10, 11, 12]]
 
 

@@ -21,7 +21,7 @@ OF_THE_SUITE = [
     "test_control_flow.py",
     "test_groups.py",
     "test_atomics.py",
-    "test_synchronisation.py",
+    "test_synchronization.py",
 ]
 
 

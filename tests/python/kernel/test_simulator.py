@@ -1,4 +1,4 @@
-"""The simulator: Python runs the kernel, and undefined behaviour on a device is reported with
+"""The simulator: Python runs the kernel, and undefined behavior on a device is reported with
 the work-items' ids."""
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def write_after_reads(a):
     ],
     ids=lambda value: value.function.__name__ if hasattr(value, "function") else None,
 )
-def test_races(kernel, local, message):
+def test_races_are_refused(kernel, local, message):
     with pytest.raises(ep.KernelError, match=message):
         kernel.simulate[4, local](np.zeros(8, "i4"))
 
@@ -167,7 +167,7 @@ def before_the_start(a):
     a[i - 5] = i
 
 
-def test_bounds():
+def test_out_of_bounds_index_is_refused():
     with pytest.raises(
         ep.KernelError,
         match=r"test_simulator.py:\d+: work-item \(3,\) of group \(0,\): index 4 is outside of a",
@@ -209,7 +209,7 @@ def loops_of_their_own(a):
 @pytest.mark.parametrize(
     "kernel", [some_wait, wait_in_two_places, loops_of_their_own], ids=lambda k: k.function.__name__
 )
-def test_divergent_barriers(kernel):
+def test_divergent_barrier_is_refused(kernel):
     with pytest.raises(
         ep.KernelError,
         match=r"divergent barrier: work-item \(0,\) of group \(0,\).*; work-item \(\d,\)",
@@ -218,15 +218,15 @@ def test_divergent_barriers(kernel):
 
 
 @dppy.kernel
-def reads_uninitialised_element(a):
+def reads_uninitialized_element(a):
     mine = dppy.private.array(3, dppy.int32)
     mine[0] = 1
     a[0] = mine[2]
 
 
-def test_uninitialised_memory_is_reported():
+def test_uninitialized_memory_is_reported():
     with pytest.raises(ep.KernelError, match=r"mine\[2\] is read before it was written"):
-        reads_uninitialised_element.simulate[1](np.zeros(4, "i4"))
+        reads_uninitialized_element.simulate[1](np.zeros(4, "i4"))
 
 
 @dppy.kernel

@@ -178,7 +178,7 @@ class TestCupy:
             stream.synchronize()
         assert all(abs(other - address) >= 8 * MIB for other in others)
 
-    def test_threads(self, cupy: Any) -> None:
+    def test_cupy_arrays_on_eight_threads_keep_their_values(self, cupy: Any) -> None:
         failures: list[BaseException] = []
 
         def work(value: int) -> None:
@@ -300,7 +300,7 @@ class TestTorch:
             """
         )
 
-    def test_streams(self) -> None:
+    def test_torch_tensors_on_dropped_streams_stay_correct(self) -> None:
         run(
             TORCH
             + """
@@ -360,7 +360,7 @@ class TestSecondDevice:
         memory.set_resource("cuda:1", None)
 
     @pytest.mark.cupy
-    def test_cupys_arrays(
+    def test_cupy_uses_the_resource_of_second_device(
         self, cupy: Any, numbers: memory.statistics, there: memory.statistics
     ) -> None:
         with cupy.cuda.Device(1):
@@ -381,7 +381,9 @@ class TestSecondDevice:
         assert int(here.sum()) == 499_500
 
     @pytest.mark.cupy
-    def test_cupys_streams(self, cupy: Any, there: memory.statistics) -> None:
+    def test_cupy_streams_on_second_device_release_memory(
+        self, cupy: Any, there: memory.statistics
+    ) -> None:
         with cupy.cuda.Device(1):
             for value in range(20):
                 with cupy.cuda.Stream(non_blocking=True) as stream:
@@ -394,7 +396,7 @@ class TestSecondDevice:
         assert there.current_bytes == 0
 
     @pytest.mark.torch
-    def test_torchs_tensors(self) -> None:
+    def test_torch_uses_the_resource_of_second_device(self) -> None:
         run(
             """
             import torch, entrepot as ep

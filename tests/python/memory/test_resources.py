@@ -352,7 +352,7 @@ class TestCurrent:
         with pytest.raises(ValueError, match="innermost first"):
             outer.__exit__(None, None, None)
 
-    def test_wrong_arguments(self) -> None:
+    def test_resource_arguments_of_wrong_type_are_refused(self) -> None:
         with pytest.raises(TypeError):
             memory.use_resource("pool")  # type: ignore[arg-type]
         with pytest.raises(TypeError):

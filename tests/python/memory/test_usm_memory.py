@@ -91,7 +91,7 @@ class TestAllocation:
         assert memory.sycl_queue is queue
         assert memory.sycl_device == queue.device
 
-    def test_alignment(self, cls: type[Memory]) -> None:
+    def test_address_has_requested_alignment(self, cls: type[Memory]) -> None:
         for alignment in (1, 64, 4096, 65536):
             assert cls(100, alignment=alignment)._pointer % alignment == 0
         assert cls(100, alignment=-1).nbytes == 100
@@ -122,8 +122,8 @@ class TestAllocation:
             cls()  # type: ignore[call-arg]
         with pytest.raises(TypeError, match="1 positional argument"):
             cls(64, 64)  # type: ignore[call-arg]
-        with pytest.raises(TypeError, match="colour"):
-            cls(64, colour=3)  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="color"):
+            cls(64, color=3)  # type: ignore[call-arg]
         with pytest.raises(TypeError):
             cls(64, alignment="a")  # type: ignore[arg-type]
         with pytest.raises(TypeError):
@@ -147,7 +147,7 @@ class TestAllocation:
 
     def test_attributes_cannot_be_set(self, cls: type[Memory]) -> None:
         with pytest.raises(AttributeError):
-            cls(8).colour = 3  # type: ignore[attr-defined]
+            cls(8).color = 3  # type: ignore[attr-defined]
 
 
 @every_class
@@ -258,7 +258,7 @@ class TestCopies:
         target.copy_from_device(source)
         assert target.tobytes() == b"abc" * 100
 
-    def test_memset(self, cls: type[Memory]) -> None:
+    def test_memset_fills_all_bytes_or_refuses(self, cls: type[Memory]) -> None:
         memory = cls(5000)
         assert memory.memset(65) is None  # type: ignore[func-returns-value]
         assert memory.tobytes() == b"A" * 5000
@@ -633,7 +633,7 @@ class Cycle:
 
 class TestLifetime:
     @every_class
-    def test_weak_references(self, cls: type[Memory]) -> None:
+    def test_weak_reference_to_memory_dies_with_it(self, cls: type[Memory]) -> None:
         memory = cls(64)
         gone = weakref.ref(memory)
         assert gone() is memory

@@ -1,4 +1,4 @@
-// Syntax tree of a Python function, modelled on Python's ast. The code that builds the tree
+// Syntax tree of a Python function, modeled on Python's ast. The code that builds the tree
 // resolves global and captured names. They appear here as constants, dtypes, functions of
 // functions.hpp, or device functions.
 #pragma once

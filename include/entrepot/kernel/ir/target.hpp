@@ -22,7 +22,7 @@ struct Target {
     bool atomic64 = true;
     bool sub_groups = true;
     // OpenCL compilers for CPUs: each work-item is a lane of a vector
-    bool vectorises_items = false;
+    bool vectorizes_items = false;
     std::uint32_t sub_group_size = 0;  // 0: unknown at compile time
     std::uint64_t max_work_group = 0;  // work-items; 0: unknown
     std::uint64_t local_memory = 0;    // limit of a work-group in bytes; 0: unknown

@@ -1,7 +1,7 @@
-// Launches a specialisation with a suitable local range, ordered with all other work on its arrays.
+// Launches a specialization with a suitable local range, ordered with all other work on its arrays.
 #pragma once
 #include <entrepot/kernel/frontend/syntax.hpp>
-#include <entrepot/kernel/runtime/specialisation.hpp>
+#include <entrepot/kernel/runtime/specialization.hpp>
 
 #include <span>
 
@@ -16,7 +16,7 @@ namespace entrepot::kernel {
 // largest one that divides the range. For other kernels the device chooses.
 // Requires: the range has 1 to 3 dimensions.
 // Throws: KernelError if a given local range does not divide the global range.
-ep_range choose_local_range(const Specialisation &made, ep_range range, const Device &device);
+ep_range choose_local_range(const Specialization &made, ep_range range, const Device &device);
 
 // Submits the kernel to the queue. Arrays that the kernel does not write count as read. With debug
 // checks the call waits for the kernel. `plans` may cache state for later launches of the same
@@ -30,7 +30,7 @@ ep_range choose_local_range(const Specialisation &made, ep_range range, const De
 //         cannot access an array, or if several work-items would lose updates of an element.
 // Thread safety: thread-safe.
 // Blocks: with debug checks, until the kernel has finished.
-Queue::Position launch(const Specialisation &made, const syntax::Function &function,
+Queue::Position launch(const Specialization &made, const syntax::Function &function,
                        const Queue &queue, const ep_range &range,
                        std::span<const Argument> arguments, PlanCache *plans = nullptr);
 

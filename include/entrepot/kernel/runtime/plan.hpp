@@ -23,7 +23,7 @@
 
 namespace entrepot::kernel {
 
-struct Specialisation;
+struct Specialization;
 
 // State shared by launches with the same range, context and kinds of arguments. Arrays must have
 // the same types and layouts, and no two may share an element. Local memory must have the same
@@ -34,12 +34,12 @@ public:
     //
     // Requires: a launch with these arguments has passed its checks.
     // Lifetime: `made` outlives the plan.
-    Plan(const Specialisation &made, const Queue &queue, const ep_range &asked,
+    Plan(const Specialization &made, const Queue &queue, const ep_range &asked,
          const ep_range &chosen, std::span<const Argument> arguments);
     Plan(const Plan &) = delete;
     Plan &operator=(const Plan &) = delete;
 
-    const Specialisation &made() const noexcept { return made_; }
+    const Specialization &made() const noexcept { return made_; }
     // True if this launch passes the checks and has the parameters of the one that the plan was
     // built from, except for addresses and scalars.
     bool matches(const Queue &queue, const ep_range &asked,
@@ -73,7 +73,7 @@ private:
     // holds.
     bool same_buffers_as_last(std::span<const Argument> arguments) const noexcept;
 
-    const Specialisation &made_;
+    const Specialization &made_;
     const Context context_;
     const Device device_;
     const ep_range asked_, chosen_;
@@ -129,7 +129,7 @@ public:
     // share a plan, the slot is leased, or its plan has been used lately.
     //
     // Lifetime: `made` outlives the cache.
-    void insert(const Specialisation &made, const Queue &queue, const ep_range &asked,
+    void insert(const Specialization &made, const Queue &queue, const ep_range &asked,
                 const ep_range &chosen, std::span<const Argument> arguments) noexcept;
 
 private:

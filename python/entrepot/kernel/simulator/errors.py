@@ -8,7 +8,7 @@ import sys
 from ..._core import KernelError
 from ..source import shown_path
 
-#: A global of simulated code, by which its frames are recognised.
+#: A global of simulated code, by which its frames are recognized.
 MARK = "__ep_simulated__"
 
 

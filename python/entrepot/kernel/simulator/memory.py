@@ -138,7 +138,7 @@ class View:
     __slots__ = ("_address", "_array", "_name", "_run", "_space", "_written")
 
     def __init__(self, run: Run, name: str, array: Any, space: str, written: Any = None) -> None:
-        """``written`` is True for initialised elements; None if the whole array is initialised."""
+        """``written`` is True for initialized elements; None if the whole array is initialized."""
         self._run, self._name, self._array, self._space, self._written = (
             run,
             name,
@@ -183,7 +183,7 @@ class View:
             return self._part(
                 self._array[index], None if self._written is None else self._written[index]
             )
-        self._check_initialised(place)
+        self._check_initialized(place)
         self._track(place, write=False)
         return self._array[place]
 
@@ -270,7 +270,7 @@ class View:
         if not self._array.flags.writeable:
             raise refuse(f"{self._name} is read-only and was written to")
 
-    def _check_initialised(self, place: tuple[int, ...]) -> None:
+    def _check_initialized(self, place: tuple[int, ...]) -> None:
         if self._written is not None and not self._written[place]:
             raise refuse(
                 f"{self._run.item}: {self._name}[{', '.join(map(str, place))}] is read before it "

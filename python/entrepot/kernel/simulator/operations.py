@@ -235,7 +235,7 @@ _ITEM_METHODS = {
     )
 }
 
-#: Methods by which an unannotated item is recognised. Those of groups have other names.
+#: Methods by which an unannotated item is recognized. Those of groups have other names.
 METHODS_OF_ITEMS = {name for name in _ITEM_METHODS if not name.startswith("get_group_")} | {
     "get_group"
 }

@@ -1,4 +1,4 @@
-// Behaviour particular to CUDA: foreign contexts, streams and memory, default streams, programs in
+// Behavior particular to CUDA: foreign contexts, streams and memory, default streams, programs in
 // three forms, and cooperative launches.
 #include "backends/gpu/compiler.hpp"
 
@@ -300,7 +300,7 @@ TEST_CASE("kinds are pinned, device and managed memory of the driver") {
     CHECK(found.contained == 1);
 }
 
-TEST_CASE("memory of the driver's other allocators is recognised") {
+TEST_CASE("memory of the driver's other allocators is recognized") {
     const Bench bench = first_device();
     const backends::gpu::Current current(native_context(bench, bench.context));
     CUdeviceptr plain = 0;
@@ -322,7 +322,7 @@ TEST_CASE("memory of the driver's other allocators is recognised") {
     CHECK(query(bench, ours.data()).kind == EP_USM_UNKNOWN);
 }
 
-TEST_CASE("virtual memory without a context is recognised") {
+TEST_CASE("virtual memory without a context is recognized") {
     const Bench bench = first_device();
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -1,4 +1,4 @@
-// Behaviour particular to HIP: default stream, own error state, devices of foreign streams, code
+// Behavior particular to HIP: default stream, own error state, devices of foreign streams, code
 // objects.
 #include "../gpu/table.hpp"
 

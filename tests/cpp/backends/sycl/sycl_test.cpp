@@ -1,4 +1,4 @@
-// Behaviour particular to SYCL: native objects, out-of-order queues, several contexts, asynchronous
+// Behavior particular to SYCL: native objects, out-of-order queues, several contexts, asynchronous
 // errors.
 #include "plugin.hpp"
 
@@ -276,7 +276,7 @@ TEST_CASE("query reports the start and end of an allocation") {
         MESSAGE("skipped: only OpenCL tells the extent of an allocation");
         return;
     }
-    const Memory memory(bench, EP_USM_SHARED, 4096), neighbour(bench, EP_USM_SHARED, 4096);
+    const Memory memory(bench, EP_USM_SHARED, 4096), neighbor(bench, EP_USM_SHARED, 4096);
     ep_allocation found{};
     const auto query = [&](std::ptrdiff_t offset, std::size_t bytes) {
         CONTRACT_OK(bench.table.memory_query(bench.context.get(), memory.at(offset), bytes,

@@ -18,7 +18,7 @@ using Extents = std::array<std::uint64_t, 3>;
 // Local range of a launch over so many work-items, for a kernel that ignores work-items beyond the
 // range.
 Extents rounded(const Device &device, const Extents &global) {
-    Specialisation made;
+    Specialization made;
     made.kernel = Program("scale", device).kernel("scale");
     made.rounds_up = true;
     ep_range range{};
@@ -76,7 +76,7 @@ TEST_CASE("kernels use the best dialect the device can build") {
 
 TEST_CASE("local arrays sized at launch get their bytes or are refused") {
     const Device device = fake::device();
-    Specialisation made;
+    Specialization made;
     made.kernel = Program("scale", device).kernel("scale");
     made.compiled.parameters.push_back(
         {CompiledParameter::What::arrays, 0, 31'744 - 16, dtypes::uint8});

@@ -26,7 +26,7 @@ struct Launches {
     double number = 1;
     std::int64_t local_extent = 4;
     ep_range range{1, {8, 1, 1}, {0, 0, 0}};
-    Specialisation made;
+    Specialization made;
     PlanCache plans;
     std::vector<const void *> pointers;  // of the last launch that ran
     std::vector<double> numbers;

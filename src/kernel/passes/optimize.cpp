@@ -1,4 +1,4 @@
-#include "kernel/passes/optimise.hpp"
+#include "kernel/passes/optimize.hpp"
 
 #include "kernel/ir/build.hpp"
 #include "kernel/ir/walk.hpp"
@@ -135,7 +135,7 @@ private:
 
 }  // namespace
 
-void optimise(ir::Module &module, const IntegerTraits &integers) {
+void optimize(ir::Module &module, const IntegerTraits &integers) {
     infer_restrict(module.kernel());
     for (ir::Function &function : module.functions)
         InvariantHoisting(function).run(function.body);

@@ -62,7 +62,7 @@ def test_barriers_without_argument_and_with_the_global_fence(backend, local):
 
 
 @dppy.kernel
-def neighbours(out, x):
+def neighbors(out, x):
     i, lid, n = dppy.get_global_id(0), dppy.get_local_id(0), dppy.get_local_size(0)
     tile = dppy.local.array(8, dppy.int32)
     tile[lid] = x[i]
@@ -74,7 +74,7 @@ def neighbours(out, x):
 @pytest.mark.parametrize("local", [1, 2, 8])
 def test_groups_have_separate_local_memory(backend, local):
     x = np.arange(24, dtype="i4")
-    (out, _) = backend.run(neighbours, 24, local, np.zeros(24, "i4"), x)
+    (out, _) = backend.run(neighbors, 24, local, np.zeros(24, "i4"), x)
     by_group = x.reshape(-1, local)
     expected = np.roll(by_group, -1, axis=1) * 10 + np.roll(by_group, 1, axis=1)
     assert np.array_equal(out, expected.ravel())

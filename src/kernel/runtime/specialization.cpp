@@ -1,5 +1,5 @@
 #include <entrepot/kernel/compiler.hpp>
-#include <entrepot/kernel/runtime/specialisation.hpp>
+#include <entrepot/kernel/runtime/specialization.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -84,7 +84,7 @@ Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimens
     target.fp16 = host || target.dialect == Dialect::cuda || target.dialect == Dialect::hip ||
                   device.has(EP_FP16);
     target.atomic64 = host || device.has(EP_ATOMIC64);
-    target.vectorises_items = !host && device.info().type == EP_CPU;
+    target.vectorizes_items = !host && device.info().type == EP_CPU;
     target.max_work_group = device.info().max_work_group;
     target.local_memory = device.info().local_memory;
     target.debug = options.debug;
@@ -121,17 +121,17 @@ Key::Key(std::span<const Argument> arguments, std::uint32_t dimensions, const De
         *word++ = argument.key();
 }
 
-Specialisations::~Specialisations() {
+Specializations::~Specializations() {
     for (Node *node = first_.load(std::memory_order_acquire); node;)
         delete std::exchange(node, node->next);
 }
 
-const Specialisation *Specialisations::find(const Key &key, const ep_range &range) const noexcept {
+const Specialization *Specializations::find(const Key &key, const ep_range &range) const noexcept {
     const std::span<const std::uint64_t> words = key.words();
-    const Specialisation *general = nullptr;
+    const Specialization *general = nullptr;
     std::size_t sizes = 0;
     for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next) {
-        const Specialisation &made = node->made;
+        const Specialization &made = node->made;
         if (!std::ranges::equal(made.key, words))
             continue;
         if (!made.has_siblings || std::ranges::equal(made.local_size, range.local))
@@ -144,7 +144,7 @@ const Specialisation *Specialisations::find(const Key &key, const ep_range &rang
     return sizes >= max_local_sizes || !divides(range) ? general : nullptr;
 }
 
-std::size_t Specialisations::local_sizes(const Key &key) const noexcept {
+std::size_t Specializations::local_sizes(const Key &key) const noexcept {
     const std::span<const std::uint64_t> words = key.words();
     std::size_t count = 0;
     for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next)
@@ -152,14 +152,14 @@ std::size_t Specialisations::local_sizes(const Key &key) const noexcept {
     return count;
 }
 
-const Specialisation &Specialisations::make(const Key &key, std::span<const Argument> arguments,
+const Specialization &Specializations::make(const Key &key, std::span<const Argument> arguments,
                                             const ep_range &range, const Device &device,
                                             const Context &context) {
     const std::unique_lock alone = make_mutex_.lock();
-    if (const Specialisation *made = find(key, range))
+    if (const Specialization *made = find(key, range))
         return *made;
     auto node = std::make_unique<Node>();
-    Specialisation &made = node->made;
+    Specialization &made = node->made;
     made.key.assign(key.words().begin(), key.words().end());
     for (const Argument &argument : arguments)
         made.types.push_back(argument.type());
@@ -182,19 +182,19 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
     made.reports = has(made.compiled, CompiledParameter::What::report);
 
     // Made by a handler on this thread while the compiler ran.
-    if (const Specialisation *same = find(key, range))
+    if (const Specialization *same = find(key, range))
         return *same;
     node->next = first_.load(std::memory_order_acquire);
     first_.store(node.get(), std::memory_order_release);
     return node.release()->made;
 }
 
-const Specialisation *Specialisations::newest() const noexcept {
+const Specialization *Specializations::newest() const noexcept {
     const Node *const node = first_.load(std::memory_order_acquire);
     return node ? &node->made : nullptr;
 }
 
-std::size_t Specialisations::size() const noexcept {
+std::size_t Specializations::size() const noexcept {
     std::size_t count = 0;
     for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next)
         ++count;

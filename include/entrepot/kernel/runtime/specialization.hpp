@@ -56,12 +56,12 @@ std::uint32_t required_dimensions(const std::shared_ptr<const syntax::Function> 
                                   std::span<const ArgumentType> types, const Device &device,
                                   ep_dialect dialect, const Options &options);
 
-struct Specialisation {
+struct Specialization {
     std::vector<std::uint64_t> key;
     std::vector<ArgumentType> types;
     std::uint32_t dimensions = 1;  // of the launches
     LocalSize local_size{};        // of the launches; all 0: any
-    // Has specialisations by local size: host code of kernels that tell groups apart.
+    // Has specializations by local size: host code of kernels that tell groups apart.
     bool has_siblings = false;
     Compiled compiled;
     Kernel kernel;
@@ -70,7 +70,7 @@ struct Specialisation {
     bool reports = false;          // debug builds
 };
 
-// Lookup key of a specialisation: the arguments' keys, the number of dimensions, the device and the
+// Lookup key of a specialization: the arguments' keys, the number of dimensions, the device and the
 // context. Stored inline unless there are many arguments.
 class Key {
 public:
@@ -87,41 +87,41 @@ private:
     std::vector<std::uint64_t> many_;
 };
 
-// Maximum number of local sizes with specialised code, for the same arguments. The first launches
+// Maximum number of local sizes with specialized code, for the same arguments. The first launches
 // that give a local size get it. All others share code that reads the size at run time.
 inline constexpr std::size_t max_local_sizes = 4;
 
-// All specialisations of one function. They are only added, never removed.
+// All specializations of one function. They are only added, never removed.
 // Thread safety: thread-safe.
-class Specialisations {
+class Specializations {
 public:
-    Specialisations(std::shared_ptr<const syntax::Function> function, Options options)
+    Specializations(std::shared_ptr<const syntax::Function> function, Options options)
         : function_(std::move(function)), options_(options) {}
-    ~Specialisations();
-    Specialisations(const Specialisations &) = delete;
-    Specialisations &operator=(const Specialisations &) = delete;
+    ~Specializations();
+    Specializations(const Specializations &) = delete;
+    Specializations &operator=(const Specializations &) = delete;
 
     const std::shared_ptr<const syntax::Function> &function() const noexcept { return function_; }
     const Options &options() const noexcept { return options_; }
-    PlanCache &plans() noexcept { return plans_; }  // of launches of these specialisations
+    PlanCache &plans() noexcept { return plans_; }  // of launches of these specializations
 
     // Code for a launch of that range; nullptr if it has not been compiled. Lock-free.
     // Lifetime: the result lives as long as this object.
-    const Specialisation *find(const Key &key, const ep_range &range) const noexcept;
+    const Specialization *find(const Key &key, const ep_range &range) const noexcept;
     // Compiles the code, unless another thread has just done so. Code that interrupts this thread
     // meanwhile, such as a Python signal handler, may call make() too. It must not wait for another
     // thread that calls make(), because that thread waits for this call.
     // Throws: CompileError if the kernel is refused, KernelError if the device refuses it.
     // Blocks: for the compiler, and for other threads in make().
-    const Specialisation &make(const Key &key, std::span<const Argument> arguments,
+    const Specialization &make(const Key &key, std::span<const Argument> arguments,
                                const ep_range &range, const Device &device, const Context &context);
-    // The specialisation that was made last; nullptr before the first.
-    const Specialisation *newest() const noexcept;
+    // The specialization that was made last; nullptr before the first.
+    const Specialization *newest() const noexcept;
     std::size_t size() const noexcept;
 
 private:
     struct Node {
-        Specialisation made;
+        Specialization made;
         Node *next;
     };
 

@@ -1,4 +1,4 @@
-// Optimiser: transformations that C compilers cannot make, or that make the text more readable.
+// Optimizer: transformations that C compilers cannot make, or that make the text more readable.
 #pragma once
 #include <entrepot/kernel/ir/ir.hpp>
 
@@ -11,7 +11,7 @@ struct IntegerTraits {
     bool converts_unsigned;  // ids become float64 as unsigned; faster on Intel's CPU device
 };
 
-// Optimises in place and preserves the meaning.
-void optimise(ir::Module &module, const IntegerTraits &integers);
+// Optimizes in place and preserves the meaning.
+void optimize(ir::Module &module, const IntegerTraits &integers);
 
 }  // namespace entrepot::kernel
