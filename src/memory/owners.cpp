@@ -13,6 +13,7 @@ namespace {
 struct Kept {
     void *handle;
     Owner::Release release;
+    const Backend *backend;  // of the memory; nullptr: the owner may always be released
 };
 
 struct Waiting {
@@ -29,13 +30,14 @@ void release(const std::vector<Kept> &owners) noexcept {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs foreign code
     owners_waiting.fetch_sub(owners.size(), std::memory_order_relaxed);
     for (const Kept &owner : owners)
-        owner.release(owner.handle);
+        if (!owner.backend || may_call(*owner.backend))
+            owner.release(owner.handle);
 }
 
 }  // namespace
 
 void release_after(const Context &context, std::vector<Use> uses, Owner owner) noexcept {
-    const Kept kept{owner.handle(), owner.release_function()};
+    const Kept kept{owner.handle(), owner.release_function(), &context.backend()};
     if (!kept.release)
         return;
     try {
@@ -51,7 +53,7 @@ void release_after(const Context &context, std::vector<Use> uses, Owner owner) n
 }
 
 void release_later(Owner owner) noexcept {
-    const Kept kept{owner.handle(), owner.release_function()};
+    const Kept kept{owner.handle(), owner.release_function(), nullptr};
     ENTREPOT_ASSERT(kept.release);
     owner.detach();
     try {

@@ -292,6 +292,23 @@ TEST_CASE("release of borrowed memory does not wait for its producers") {
     CHECK(released == 1);
 }
 
+TEST_CASE("owner of device memory leaks at exit though its work is done") {
+    const HeldQueue queue;
+    int released = 0, here = 0;
+    Memory memory = Memory::borrow(&here, sizeof here, UsmKind::device, fake::device(),
+                                   queue.queue.context(), counting(released));
+    memory.record_access(Access::write, queue.queue, queue.submit().position);
+    memory = {};
+    queue.finish();
+    queue.queue.wait();
+    leak_from_now_on();
+    release_finished();
+    CHECK(released == 0);
+    process_ends = false;  // for the other tests
+    release_finished();
+    CHECK(released == 0);
+}
+
 TEST_CASE("forked child leaks device memory, and host memory works") {
     const HeldQueue busy;
     const Queue host = registry::host().default_queue();
