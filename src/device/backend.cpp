@@ -56,7 +56,8 @@ struct Backend::DeviceTable {
 
 Backend::Backend(const ep_backend *api)
     : api_(api), is_host_(std::string_view(api->name) == "host"),
-      is_sycl_(std::string_view(api->name) == "sycl"), devices_(std::make_unique<DeviceTable>()) {}
+      is_sycl_(std::string_view(api->name) == "sycl"), has_streams_(!is_host_ && !is_sycl_),
+      devices_(std::make_unique<DeviceTable>()) {}
 Backend::~Backend() = default;
 
 Device Backend::device(ep_device handle) const {

@@ -135,8 +135,8 @@ Queue Queue::from_native(const Backend &backend, void *native, const Context &co
     backend.call(&ep_backend::queue_from_native, context ? context.handle() : nullptr, native,
                  &handle);
     // The wrapper of a SYCL queue holds a reference to it.
-    const bool may_be_destroyed = !backend.is_sycl() && !backend.is_host() &&
-                                  *static_cast<const std::uintptr_t *>(native) >= lowest_handle;
+    const bool may_be_destroyed =
+        backend.has_streams() && *static_cast<const std::uintptr_t *>(native) >= lowest_handle;
     return adopt(backend, handle, true, may_be_destroyed);
 }
 

@@ -15,7 +15,7 @@ namespace {
 bool legacy_current_stream(const StreamLibrary &, const Device &device,
                            std::uintptr_t &stream) noexcept {
     stream = legacy_stream;
-    return !device.backend().is_host() && !device.backend().is_sycl();
+    return device.backend().has_streams();
 }
 constexpr StreamLibrary legacy{.name = "the legacy default stream",
                                .current_stream = legacy_current_stream};

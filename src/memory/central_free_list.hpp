@@ -29,6 +29,11 @@ public:
     std::size_t reserved() const noexcept { return reserved_ + large.reserved(); }
     std::size_t cached() const noexcept { return cached_ + large.cached(); }  // of those, free here
 
+    // Returns: the size of a block of the class; of a large one if that is size_class::none.
+    std::size_t bytes_of(std::size_t index, void *data) const {
+        return index == size_class::none ? large.size_of(data) : size_class::bytes_of(index);
+    }
+
     // Small blocks, by size class. The one that is taken may be bound to another queue.
     std::optional<FreeBlock> take(std::size_t index);
     // If it throws, `block` is unchanged.

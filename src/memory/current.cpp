@@ -15,7 +15,7 @@ namespace {
 
 struct OfDevices {
     ForkSafeMutex mutex;
-    std::vector<std::pair<Device, ResourceRef>> rows;
+    std::vector<std::pair<Device, ResourceRef>> rows ENTREPOT_GUARDED_BY(mutex);
     std::atomic<std::size_t> count{0};  // of rows: nearly always none, and then nothing is locked
 };
 

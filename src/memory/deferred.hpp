@@ -123,8 +123,10 @@ private:
     // changes the batch.
     enum class Guarding : std::uint8_t { none, being_recorded, recorded };
     // Memory of one context that foreign code has seen. A batch is guarded by an event of
-    // everything in the context. If the runtime has no such event, by one of every live queue in
-    // it. Later items gather for the next batch, so one set of guards serves many.
+    // everything in the context. If the runtime has no such event, by one of each live queue in it
+    // that is foreign or busy. Streams that may be destroyed are not covered. While a queue
+    // captures, no batch is guarded. Later items gather for the next batch, so one set of guards
+    // serves many.
     struct QuarantineContext {
         Context context;
         std::vector<Item> open_batch;

@@ -11,6 +11,7 @@
 #include <entrepot/memory/statistics.hpp>
 #include <memory/ordering.hpp>
 #include <memory/owners.hpp>
+#include <memory/peers.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -135,8 +135,7 @@ Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t 
         FreeBlock block = magazine->pop(index);
         if (block.can_access_without_wait(queue)) [[likely]]
             return given(std::move(block), bytes, alignment);
-        state_->defer_free(*magazine->free_list, index, block.data,
-                           {{Use{block.queue, block.position}}, false});
+        state_->defer_bound(*magazine->free_list, index, std::move(block));
     }
     Block block = state_->allocate_small(place, index, queue, magazine);
     block.bytes = bytes;
@@ -165,8 +164,7 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
             }
         }
         for (FreeBlock &block : bound)
-            defer_free(*free_list, index, block.data,
-                       {{Use{std::move(block.queue), block.position}}, false});
+            defer_bound(*free_list, index, std::move(block));
         if (found.empty())
             continue;
         ENTREPOT_ASSERT(magazine || found.size() == 1);
@@ -310,13 +308,19 @@ void PoolResource::State::defer_free(CentralFreeList &free_list, std::size_t ind
                                      Pending pending) {
     {
         const MutexLock lock(mutex);
-        free_list.waiting +=
-            index == size_class::none ? free_list.large.size_of(data) : size_class::bytes_of(index);
+        free_list.waiting += free_list.bytes_of(index, data);
     }
     waiting.add(free_list.place.context, std::move(pending), Waiting{&free_list, index, data});
     if (deferrals.fetch_add(1, std::memory_order_relaxed) % deferrals_of_a_poll ==
         deferrals_of_a_poll - 1)
         put_finished(waiting.take_finished());
+}
+
+void PoolResource::State::defer_bound(CentralFreeList &free_list, std::size_t index,
+                                      FreeBlock block) {
+    ENTREPOT_ASSERT(block.queue);
+    defer_free(free_list, index, block.data,
+               {{Use{std::move(block.queue), block.position}}, false});
 }
 
 void PoolResource::State::put_finished(std::vector<Waiting> finished) {
@@ -326,9 +330,7 @@ void PoolResource::State::put_finished(std::vector<Waiting> finished) {
     {
         const MutexLock lock(mutex);
         for (const Waiting &each : finished) {
-            const std::size_t bytes = each.index == size_class::none
-                                          ? each.free_list->large.size_of(each.data)
-                                          : size_class::bytes_of(each.index);
+            const std::size_t bytes = each.free_list->bytes_of(each.index, each.data);
             ENTREPOT_ASSERT(each.free_list->waiting >= bytes);
             each.free_list->waiting -= bytes;
             put_on_free_list(*each.free_list, each.index, {each.data, {}, 0}, dropped);
@@ -343,7 +345,8 @@ void PoolResource::take_finished() noexcept {
     try {
         if (has_waiting())
             state_->put_finished(state_->waiting.take_finished());
-    } catch (...) {  // no memory for the lists: tried again by a later call
+    } catch (...) {  // no memory for the lists: a later call tries again; blocks that were taken
+                     // out of `waiting` leak
     }
 }
 

@@ -33,7 +33,9 @@ struct Magazine {
     // empties the bins itself.
     std::array<Bin, size_class::count> bins;
 
-    // The mutex of the magazines is held, and the last reference to a queue calls the driver.
+    // Requires: the bins are empty. magazine_mutex is held, and a block may have the last reference
+    // to
+    //           a queue, whose end calls the driver.
     ~Magazine() {
         ENTREPOT_ASSERT(
             std::all_of(bins.begin(), bins.end(), [](const Bin &bin) { return bin.empty(); }));
@@ -146,6 +148,8 @@ struct PoolResource::State {
     void put_on_free_list(CentralFreeList &free_list, std::size_t index, FreeBlock block,
                           std::vector<Queue> &dropped) ENTREPOT_REQUIRES(mutex);
     void defer_free(CentralFreeList &free_list, std::size_t index, void *data, Pending pending);
+    // Defers a free block that another queue wants, until the queue of its binding is done with it.
+    void defer_bound(CentralFreeList &free_list, std::size_t index, FreeBlock block);
     void put_finished(std::vector<Waiting> finished);
 
     void ask_about_bindings(bool (*of)(const CentralFreeList &free_list));

@@ -19,11 +19,11 @@
 // The core's std::mutexes have an order as well. A fork takes all of them, except for Row::loading
 // of devices.
 //   1. The list of fork locks (device/fork_guard.cpp).
-//   2. The list of ForkSafeMutex (device/fork_safe_mutex.cpp), then the mutexes in it.
-//   3. Row::loading (device/registry.cpp), held while a backend is loaded, and locked without the
+//   2. Row::loading (device/registry.cpp), held while a backend is loaded, and locked without the
 //   GIL.
-//   4. The registry's mutex, and the file server's (memory/fd_server.cpp): no other mutex is locked
-//   while one of them is held.
+//   3. The registry's mutex, and the file server's (memory/fd_server.cpp): no other of these is
+//   locked while one of them is held.
+//   4. The list of ForkSafeMutex (device/fork_safe_mutex.cpp), then the mutexes in it.
 // Except at a fork, no other mutex is locked while one of the two lists is locked.
 //
 // The macro ENTREPOT_ASSERTIONS is the same in all files that are linked into one library or

@@ -9,7 +9,7 @@
 // Lock order
 //   The GIL comes before every mutex. Release it before locking a mutex that is held across a
 //   driver call, and reacquire it after unlocking. Released asserts that its thread holds no mutex
-//   (core/checked_mutex.hpp) at both moments.
+//   (core/checked_mutex.hpp) at both moments, if it released the lock.
 //
 // Lifetime
 //   At interpreter shutdown `acquire` may never return: the thread blocks until the process exits

@@ -26,6 +26,9 @@ public:
     const ep_backend &api() const noexcept { return *api_; }
     bool is_host() const noexcept { return is_host_; }
     bool is_sycl() const noexcept { return is_sycl_; }
+    // True for CUDA, HIP and backends that a program adds: a native queue is the number of a
+    // stream.
+    bool has_streams() const noexcept { return has_streams_; }
     // True if queue_wait_queue is cheaper than polling an event and waiting for it.
     bool has_fast_queue_wait() const noexcept { return !is_sycl_ && !is_host_; }
 
@@ -89,7 +92,7 @@ private:
     struct DeviceTable;
 
     const ep_backend *api_;
-    bool is_host_, is_sycl_;
+    bool is_host_, is_sycl_, has_streams_;
     std::unique_ptr<DeviceTable> devices_;
 };
 

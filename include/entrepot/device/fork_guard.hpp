@@ -83,7 +83,7 @@ void install_exit_handler();
 // `lock` makes it (core/publish.hpp).
 //
 // Requires: `lock` blocks for moments only. A thread that holds a mutex of the row locks none of
-//           another row.
+//           another row, except for those of ForkRow::mutexes, which come last.
 struct ForkLock {
     void (*lock)() noexcept;
     void (*unlock)() noexcept;

@@ -10,7 +10,8 @@
 //   position submitted before it. Outside of a capture the newest event is kept in `last_event`,
 //   and serves all of them. Foreign code may also submit to a foreign queue, so positions do not
 //   count all of its work. There, and in a profiling queue, record() and try_record() record a new
-//   event each time.
+//   event each time. In a capture, record() makes an event of the graph, which is not kept.
+//   record_all() records one of a whole context.
 //
 //   Entrepot encloses its submissions to an out-of-order queue in barriers. So its work runs in
 //   order there, too.
@@ -194,7 +195,7 @@ public:
     //          needed, and before the next submission at the latest, so an event that is dropped
     //          costs nothing. On the legacy default stream it then also covers what others have
     //          submitted meanwhile. On other foreign queues it is recorded at once, because their
-    //          owner may destroy them.
+    //          owner may destroy them, and so it is on a profiling queue.
     Event lazy_event() const;
     // Makes later work of this queue wait for the event. An event of a capture takes the queue into
     // that capture.
@@ -205,7 +206,8 @@ public:
     // Overload for all work that `other` holds now. It is not asked first if it is idle, which is
     // rare so soon.
     void wait_for(const Queue &other) const;
-    // Overload for the work of `other` up to a position. A no-op if that is done.
+    // Overload for the work of `other` up to a position; later work may be included. A no-op if
+    // that is known to be done.
     void wait_for(const Queue &other, Position position) const;
 
     // Graph capture: work submitted to a capturing queue is written down, and runs when the graph
@@ -265,7 +267,13 @@ public:
     bool is_done(Position position) const {
         return position <= record_->completed.load(std::memory_order_acquire) || ask_done(position);
     }
+    // Returns: an event that covers the position; a new one if none does. Empty if the position is
+    //          known to be done.
+    // Throws: DeviceError if the queue is capturing and no event that was kept covers the position.
     Event event_at(Position position) const;
+    // Waits until the position is done.
+    // Throws: as event_at().
+    // Blocks: without the GIL. It may wait for later work as well.
     void wait_at(Position position) const {
         if (position > record_->completed.load(std::memory_order_acquire))
             wait_until(position);

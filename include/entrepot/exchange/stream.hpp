@@ -43,14 +43,15 @@ std::uintptr_t stream_of(const Queue &queue);
 // The libraries in whose current streams an unknown consumer of an export may work.
 LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexcept;
 // Orders an export: the consumer's queue waits for the work on the array. Later work on the array
-// waits for what the queue holds then, unless its stream may be destroyed, and for the current
-// streams of `libraries`.
+// waits for all that the queue holds when that work is submitted, unless its stream may be
+// destroyed. It also waits for the current streams of `libraries`.
 void synchronize_consumer(const Array &array, const Queue &consumer,
                           Memory::Consumer holder = Memory::Consumer::holds_object,
                           LibrarySet libraries = 0);
 // Calls synchronize_consumer() for a consumer that holds the memory, or record_unordered_export()
-// if nothing is pending (Fast paths). Later work need not wait for the stream, unless it is a
-// default one: the owner of any other may destroy it after the call.
+// if nothing is pending (Fast paths). Later work waits for a queue of SYCL and for a default
+// stream. For another stream it waits only if that is known never to be destroyed and something was
+// pending.
 void synchronize_consumer_stream(const Array &array, std::uintptr_t stream);
 // Records an export that needs no ordering, or whose consumer asked for none (stream -1).
 void record_unordered_export(const Array &array, Memory::Consumer holder);

@@ -18,7 +18,9 @@
 //   reference or object, without telling Entrepot. Later operations wait for its work in these
 //   streams (Consumer, peers):
 //   - the queue that it named, or a default stream that it named by a number;
-//   - the current streams of the libraries in consumer_libraries().
+//   - the current streams of the libraries in consumer_libraries(), on the thread of the later
+//     operation. The legacy default stream of CUDA and HIP is among them only if the consumer named
+//     it, or holds an object.
 //   For each memory, at most 16 queues that consumers named are tracked. Older ones are ordered
 //   only with their export. A stream of CUDA or HIP that is named by its handle alone may be
 //   destroyed after the export. Such a stream waits for the pending work, but later operations do
@@ -43,7 +45,8 @@
 //   for work of a device: it is deferred until the logged accesses are done. So the last reference
 //   may be dropped while a kernel runs. The call may block inside the driver, and release and
 //   reacquire the GIL. In a marked child of fork() and at process exit, memory of devices leaks
-//   instead (may_call, release.hpp).
+//   instead (may_call, release.hpp). If host memory for the list of pending work is missing, the
+//   block or the owner leaks, rather than being released too early.
 #pragma once
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/checked_mutex.hpp>
@@ -68,8 +71,9 @@ class Resource;
 struct Place;
 struct Block;
 
-// Keeps borrowed memory alive. `release` is called once, on any thread, without a mutex held. It
-// must not throw. The thread need not hold the GIL. A release that needs it is queued then.
+// Keeps borrowed memory alive. `release` is called at most once, on any thread, without a mutex
+// held. It is not called if the owner leaks (Memory, Lifetime). It must not throw. The thread need
+// not hold the GIL, so a function that needs it queues the release if it cannot acquire it.
 class Owner {
 public:
     using Release = void (*)(void *handle);
@@ -141,6 +145,7 @@ public:
 
     // Borrows memory of another library. `owner` is released after the last reference, once the
     // logged accesses are done.
+    // Throws: bad_alloc; the owner is released then.
     static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device,
                          const Context &context, Owner owner);
 
@@ -166,7 +171,7 @@ public:
 
     // Makes the queue wait for the logged accesses that conflict: a read waits for the last write,
     // a write also for the reads since. The peers below are not part of this (operation.hpp). The
-    // queue waits for the streams of `waited_for` already.
+    // queue waits already for the streams of `waited_for` that are marked (is_waited_for).
     //
     // Throws: DeviceError if the driver refuses.
     // Thread safety: thread-safe. No lock is held between wait_for_conflicts() and
@@ -191,6 +196,7 @@ public:
     //
     // An operation may skip this call: see Operation::is_ordered_until_release.
     //
+    // Requires: the queue may not be destroyed (record_submitted).
     // Thread safety: thread-safe.
     void record_access(Access access, const Queue &queue, Queue::Position position) const {
         record_access(access, queue, position, queue.capture_of_work());
@@ -212,16 +218,18 @@ public:
     //
     // The entry leaves the log like any other, when a later access is ordered after it. With
     // holds_memory it also leaves once the host has waited for `queue`, if the consumer had dropped
-    // its reference before that wait began. Work that the consumer submits after the entry has left
-    // is found by add_consumer_queue() and add_consumers().
-    // Requires: the caller holds a reference until the consumer has its own.
+    // its reference before that wait began. In a long log it leaves once its work at the export is
+    // known to be done. Work that the consumer submits after the entry has left is found by
+    // add_consumer_queue() and add_consumers().
+    // Requires: the caller holds a reference until the consumer has its own. The queue may not be
+    //           destroyed.
     void record_consumer(Access access, const Queue &queue,
                          Consumer consumer = Consumer::holds_object) const;
     class AccessRecorder;
     class LeftQueues;
     // Treats all work that the producer has submitted to `queue` as one pending write. The release
     // of borrowed memory does not wait for it: the producer keeps its own allocation alive.
-    // Requires: nothing else refers to the memory.
+    // Requires: nothing else refers to the memory. The queue may not be destroyed.
     void record_producer(const Queue &queue) const {
         if (!is_borrowed() || !has_no_pending_access()) [[unlikely]]
             return add_producer(queue);
@@ -275,9 +283,12 @@ public:
     // The memory was imported for one operation, and is released when that has been submitted. The
     // access need not be logged then: see Operation::is_ordered_until_release.
     void set_for_one_operation() const noexcept;
-    // Consumers of an export. Those that hold memory (Consumer::holds_memory) are dropped once a
-    // single reference to the memory is left and their streams have been waited for. The host or a
-    // write outside of captures waits for them. None is dropped while a consumer holds an object.
+    // Consumers of an export. Every operation waits for their streams. Those that hold memory
+    // (Consumer::holds_memory) are dropped once a single reference to the memory is left and all of
+    // their streams have been waited for. An access of the host or a write outside of captures does
+    // that. None is dropped while a consumer holds an object.
+    //
+    // Requires (add_consumer_queue): the queue may not be destroyed.
     void add_consumers(LibrarySet libraries, Consumer holder) const noexcept;  // of libraries
     void add_consumer_queue(const Queue &queue, Consumer holder) const;
     bool has_peers() const noexcept {
@@ -346,7 +357,8 @@ public:
         static constexpr std::uint32_t owner_library = 0xfu << owner_shift;
         // Record::owner_queue is set, or else Record::owner_stream
         static constexpr std::uint32_t owner_queue = 1u << 12;
-        static constexpr std::uint32_t consumer_queues = 1u << 13;  // Ordering::consumers has some
+        static constexpr std::uint32_t consumer_queues = 1u << 13;  // Ordering::consumers has some;
+                                                                    // written with its mutex
         static constexpr std::uint32_t any_peer =
             consumer_libraries | owner_library | owner_queue | consumer_queues;
         static constexpr std::uint32_t for_one_operation = 1u << 14;  // see set_for_one_operation
@@ -363,7 +375,8 @@ public:
         static constexpr std::uint32_t one_export = 1u << 16;
     };
     // The comment of each field names its guard. Constant: written before a second reference
-    // exists, and not again until the last reference is dropped, which clears the field.
+    // exists, and not again until the record is reused. The end of the memory clears prior_queue,
+    // owner_queue, context and owner, and leaves the others as they are.
     struct Record : Counted<Record> {
         // Hides Counted::release: records are in no table.
         void release() noexcept {

@@ -22,8 +22,8 @@
 //
 // Lock order
 //   The caller holds no mutex. Both calls may block inside the driver, which is called without the
-//   GIL and without the mutex of an access log. Before that, the library is asked for its stream,
-//   which may acquire the GIL.
+//   mutex of an access log. Calls that may block release the GIL; queries may keep it. Before that,
+//   the library is asked for its stream, which may acquire the GIL.
 //
 // Fast paths
 //   Memory without peers asks no library. A library is asked once for its stream in each operation
@@ -218,14 +218,14 @@ private:
     //   of Entrepot uses it.
     // - The memory's owner is a library that frees in stream order
     //   (StreamLibrary::frees_in_stream_order).
-    // - The operation's queue is the current stream of a peer of its memory.
+    // - The operation's queue is the stream of a peer of any of its memories.
     // - The owner's library was asked for its current stream and has one.
     // Then the owner's stream is the queue of the operation, or waits for it (order_peers), before
     // the owner can free the memory. That stream does not wait for a captured operation, unless it
     // is in the same capture: nothing runs before the graph is launched. Capture is no
     // condition, because the program keeps the memory of a graph alive.
     //
-    // Requires: the operation's queue is the current stream of a peer.
+    // Requires: the operation's queue is the stream of a peer.
     bool is_ordered_until_release(const Memory &memory) const noexcept;
     bool is_queue_itself(const Queue &stream) const noexcept {
         return stream == queue_ && stream.is_in_order();

@@ -12,8 +12,9 @@
 //   - free: its accesses are known to be done, so any queue and the host may use it.
 //   - bound to a queue: device memory that foreign code has not seen, with pending accesses on one
 //     queue only. New chunks of the upstream may be bound as well. Work of that queue may reuse it
-//     at once, because it is ordered after them. Other queues get it once the position is known to
-//     be done. Host and shared memory is never bound: the host may use its next block at once.
+//     at once, because it is ordered after them. If another queue meets the block first, it becomes
+//     waiting, also for its own queue. Returned memory of the host and shared memory is not bound:
+//     the host may use its next block at once.
 //   - waiting: all other blocks. They are free once their accesses are done, and after a quarantine
 //     if foreign code has seen them (Deferred).
 //

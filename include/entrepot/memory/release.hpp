@@ -3,7 +3,8 @@
 // Overview
 //   A release is polled and not notified, because a driver's callback may call neither the driver
 //   nor Python. Every allocation, import and release polls the owners of borrowed memory.
-//   A resource polls its own blocks when it allocates. A pool does so for large blocks,
+//   A resource polls its own blocks when it allocates; `direct` and `shareable` also when a block
+//   returns. A pool does so for large blocks,
 //   when the thread's magazine has no block of the size, and after every few deferrals.
 //   release_finished() polls everything.
 //
@@ -13,9 +14,9 @@
 //
 // Lifetime
 //   may_call() is false for devices in a marked child of fork() (fork_guard.hpp) and after
-//   leak_from_now_on(). The Python module calls it at process exit
-//   (python/bind/memory/resource.cpp). From then on memory of devices leaks, and so do its owners.
-//   Memory of the host is released as before.
+//   leak_from_now_on(). The Python module calls it when the interpreter ends
+//   (python/bind/memory/resource.cpp). In a program that embeds Python this is final. From then on
+//   memory of devices leaks, and so do its owners. Memory of the host is released as before.
 #pragma once
 #include <entrepot/device/backend.hpp>
 #include <entrepot/memory/memory.hpp>

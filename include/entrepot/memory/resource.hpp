@@ -61,7 +61,8 @@ public:
     virtual Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
                            const Queue &queue) = 0;
     // Frees the block once `pending` is done. Never waits for work of a device, but may block
-    // inside the driver, and release and reacquire the GIL.
+    // inside the driver, and release and reacquire the GIL. If host memory for the list of pending
+    // work is missing, the block leaks.
     virtual void deallocate(const Place &place, Block block, Pending pending) noexcept = 0;
     // Returns cached memory of this resource and its upstreams to the driver.
     // Returns: the number of bytes.

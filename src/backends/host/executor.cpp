@@ -128,7 +128,7 @@ private:
         }
     }
 
-    std::mutex lock_;
+    std::mutex lock_;  // guards what follows
     std::condition_variable work_;
     std::deque<std::shared_ptr<Loop>> loops_;
     unsigned threads_ = 0, parked_ = 0;

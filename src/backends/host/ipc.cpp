@@ -69,7 +69,7 @@ public:
 
 private:
     std::mutex mutex_;
-    std::map<const std::byte *, Mapping> rows_;
+    std::map<const std::byte *, Mapping> rows_;  // guarded by mutex_
 };
 
 // A forked child has the same memory mapped, so it keeps the table.

@@ -100,7 +100,7 @@ private:
     void run_deferred() noexcept override { run_waiting(); }
     void refuse_if_orphaned() const;
 
-    std::mutex lock_;
+    std::mutex lock_;  // guards what follows
     std::condition_variable progress_;
     std::deque<std::unique_ptr<Work>> waiting_;
     std::shared_ptr<Loop> loop_;
@@ -131,11 +131,11 @@ public:
 private:
     std::mutex lock_;
     std::condition_variable completed_;
-    Queue *const queue_;  // alive until the event is done: a busy queue keeps itself
-    std::vector<Queue *> waiting_;
+    Queue *const queue_;            // alive until the event is done: a busy queue keeps itself
+    std::vector<Queue *> waiting_;  // guarded by lock_
     const unsigned generation_;
-    double seconds_ = 0;
-    std::atomic<bool> done_ = false;
+    double seconds_ = 0;              // written before done_, and read after it
+    std::atomic<bool> done_ = false;  // written with lock_
 };
 
 // Makes the running work of `queue` a loop that calls body(first, last) for chunks of [0, count),

@@ -272,7 +272,8 @@ private:
     template <class Waitable> void wait_for(Waitable &&waitable);
 
     std::atomic<bool> is_shared_;
-    std::optional<::sycl::event> last_;  // of the last submission here, if it has an event
+    // of the last submission here, if it has an event; guarded by locks->mutex
+    std::optional<::sycl::event> last_;
 };
 
 // Scope of a submission to the queue that leaves no event.
