@@ -244,7 +244,7 @@ void Memory::Ordering::mark_waited(const Blockers &blockers, const Queue &queue)
 
 void Memory::Ordering::move_all_to(std::vector<Use> &uses, bool with_consumers) {
     ENTREPOT_ASSERT(!mutex.held());
-    // what throws comes first
+    // before what changes the log: nothing after it throws
     uses.reserve(uses.size() + entries.size() + (with_consumers ? consumers.size() : 0));
     for (Entry &entry : entries)
         if (!entry.precedes_import && !is_known_done(entry.queue, entry.position))

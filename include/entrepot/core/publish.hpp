@@ -1,4 +1,4 @@
-// Objects that are made at the first request, without a lock.
+// Objects that are made at the first request, without a lock. FirstUse never destroys its object.
 #pragma once
 #include <atomic>
 #include <memory>
