@@ -29,8 +29,8 @@ void join_bindings(FreeBlock &a, FreeBlock &b, std::vector<Queue> &dropped) {
 
 std::optional<FreeBlock> Segments::take(std::size_t bytes, std::size_t alignment,
                                         const Queue &queue, std::vector<Use> &bound) {
-    for (auto row = free_.lower_bound({bytes, nullptr}); row != free_.end(); ++row) {
-        const auto piece = pieces_.find(row->second);
+    for (auto row = free_.lower_bound({bytes, 0, nullptr}); row != free_.end(); ++row) {
+        const auto piece = pieces_.find(row->data);
         if (!is_aligned(piece->first, alignment))
             continue;
         if (!piece->second.free.can_access_without_wait(queue)) {
@@ -48,7 +48,7 @@ std::optional<FreeBlock> Segments::take(std::size_t bytes, std::size_t alignment
                 remaining = {behind, piece->second.free.queue, piece->second.free.position};
             pieces_.emplace_hint(std::next(piece), behind,
                                  Piece{rest, piece->second.segment, true, std::move(remaining)});
-            node.value() = {rest, behind};
+            node.value() = {rest, piece->second.segment->number, behind};
             free_.insert(std::move(node));
         }
         piece->second.bytes = bytes;
@@ -63,13 +63,13 @@ void Segments::add(Block segment, std::size_t bytes) {
     ENTREPOT_ASSERT(bytes != 0 && bytes <= segment.bytes);
     Queue bound = std::move(segment.queue);
     char *const start = static_cast<char *>(segment.data);
-    const auto row = segments_.emplace(start, segment).first;
+    const auto row = segments_.emplace(start, Segment{segment, next_number_++}).first;
     const std::size_t rest = segment.bytes - bytes;
     pieces_.emplace(start, Piece{bytes, &row->second, false, {}});
     if (rest != 0) {
         FreeBlock remaining{start + bytes, std::move(bound), segment.available};
         pieces_.emplace(start + bytes, Piece{rest, &row->second, true, std::move(remaining)});
-        free_.emplace(rest, start + bytes);
+        free_.insert({rest, row->second.number, start + bytes});
     }
     reserved_ += segment.bytes;
     cached_ += rest;
@@ -81,7 +81,7 @@ void Segments::put(FreeBlock block, std::vector<Queue> &dropped) {
     cached_ += piece->second.bytes;
     piece->second.is_free = true;
     piece->second.free = std::move(block);
-    free_.emplace(piece->second.bytes, piece->first);
+    free_.insert(key_of(*piece));
     join_with_next(piece, dropped);
     if (piece != pieces_.begin())
         join_with_next(std::prev(piece), dropped);
@@ -98,10 +98,10 @@ Segments::Pieces::iterator Segments::join_with_next(Pieces::iterator piece,
     join_bindings(piece->second.free, next->second.free, dropped);
     // the pieces of a segment cover it
     ENTREPOT_ASSERT(piece->first + piece->second.bytes == next->first);
-    free_.erase({next->second.bytes, next->first});
-    auto node = free_.extract({piece->second.bytes, piece->first});
+    free_.erase(key_of(*next));
+    auto node = free_.extract(key_of(*piece));
     piece->second.bytes += next->second.bytes;
-    node.value().first = piece->second.bytes;
+    node.value().bytes = piece->second.bytes;
     free_.insert(std::move(node));
     pieces_.erase(next);
     return piece;
@@ -112,8 +112,8 @@ void Segments::join(std::vector<Queue> &dropped) {
         piece = join_with_next(piece, dropped);
 }
 
-bool Segments::is_wholly_free(const Block &segment, std::vector<Use> &bindings) const {
-    for (auto piece = pieces_.find(static_cast<char *>(segment.data));
+bool Segments::is_wholly_free(const Segment &segment, std::vector<Use> &bindings) const {
+    for (auto piece = pieces_.find(static_cast<char *>(segment.block.data));
          piece != pieces_.end() && piece->second.segment == &segment; ++piece) {
         if (!piece->second.is_free)
             return false;
@@ -123,42 +123,42 @@ bool Segments::is_wholly_free(const Block &segment, std::vector<Use> &bindings) 
     return true;
 }
 
-void Segments::remove(const Block &segment, std::vector<Queue> &dropped) {
-    auto piece = pieces_.find(static_cast<char *>(segment.data));
+void Segments::remove(const Segment &segment, std::vector<Queue> &dropped) {
+    auto piece = pieces_.find(static_cast<char *>(segment.block.data));
     while (piece != pieces_.end() && piece->second.segment == &segment) {
-        free_.erase({piece->second.bytes, piece->first});
+        free_.erase(key_of(*piece));
         dropped.push_back(std::move(piece->second.free.queue));
         piece = pieces_.erase(piece);
     }
-    ENTREPOT_ASSERT(cached_ >= segment.bytes && reserved_ >= cached_);
-    reserved_ -= segment.bytes;
-    cached_ -= segment.bytes;
+    ENTREPOT_ASSERT(cached_ >= segment.block.bytes && reserved_ >= cached_);
+    reserved_ -= segment.block.bytes;
+    cached_ -= segment.block.bytes;
 }
 
 void Segments::collect(std::size_t bytes, bool idle, std::vector<Returned> &returned,
                        std::vector<Queue> &dropped) {
-    std::vector<std::pair<std::size_t, char *>> candidates;
+    std::vector<FreeKey> candidates;
     for (const auto &[start, segment] : segments_)
-        candidates.emplace_back(segment.bytes, start);
+        candidates.push_back({segment.block.bytes, segment.number, start});
     std::sort(candidates.begin(), candidates.end());
     std::size_t collected = 0;
-    for (const auto &[size, start] : candidates) {
+    for (const FreeKey &candidate : candidates) {
         if (collected >= bytes)
             return;
-        const Block &segment = segments_.at(start);
+        const Segment &segment = segments_.at(candidate.data);
         Pending pending;
         if (!is_wholly_free(segment, pending.uses) || (idle && !pending.uses.empty()))
             continue;
         remove(segment, dropped);
-        returned.push_back({segment, std::move(pending)});
-        collected += size;
-        segments_.erase(start);
+        returned.push_back({segment.block, std::move(pending)});
+        collected += candidate.bytes;
+        segments_.erase(candidate.data);
     }
 }
 
 void Segments::collect_all(const Pending &pending, std::vector<Returned> &returned) const {
     for (const auto &[start, segment] : segments_)
-        returned.push_back({segment, pending});
+        returned.push_back({segment.block, pending});
 }
 
 void Segments::add_bindings(std::vector<Use> &uses) const {

@@ -6,6 +6,7 @@
 #pragma once
 #include <memory/free_block.hpp>
 
+#include <compare>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,6 +23,8 @@ public:
     std::size_t cached() const noexcept { return cached_; }      // of those, free here
 
     // Takes a block of `bytes` from the shortest piece that is long enough and free for the queue.
+    // Pieces of equal length are taken by age of their segment: the choice does not depend on the
+    // addresses of the upstream.
     // Adds to `bound` what pieces that are bound to another queue wait for.
     std::optional<FreeBlock> take(std::size_t bytes, std::size_t alignment, const Queue &queue,
                                   std::vector<Use> &bound);
@@ -45,22 +48,39 @@ public:
     void unbind_done(std::vector<Queue> &dropped);
 
 private:
+    struct Segment {
+        Block block;
+        std::size_t number;  // those added earlier have lower numbers
+    };
     struct Piece {
         std::size_t bytes;
-        const Block *segment;
+        const Segment *segment;
         bool is_free;
         FreeBlock free;  // valid if is_free
     };
     using Pieces = std::map<char *, Piece>;
+    // Orders free pieces: by size, then by age of the segment, then by address within it.
+    struct FreeKey {
+        std::size_t bytes;
+        std::size_t segment;
+        char *data;
+
+        auto operator<=>(const FreeKey &) const = default;
+    };
+
+    static FreeKey key_of(const Pieces::value_type &piece) noexcept {
+        return {piece.second.bytes, piece.second.segment->number, piece.first};
+    }
 
     Pieces::iterator join_with_next(Pieces::iterator piece, std::vector<Queue> &dropped);
     // Returns: true if all pieces of the segment are free. Adds what they are bound to.
-    bool is_wholly_free(const Block &segment, std::vector<Use> &bindings) const;
-    void remove(const Block &segment, std::vector<Queue> &dropped);
+    bool is_wholly_free(const Segment &segment, std::vector<Use> &bindings) const;
+    void remove(const Segment &segment, std::vector<Queue> &dropped);
 
-    Pieces pieces_;                                  // by address; those of a segment cover it
-    std::set<std::pair<std::size_t, char *>> free_;  // by size
-    std::map<char *, Block> segments_;
+    Pieces pieces_;  // by address; those of a segment cover it
+    std::set<FreeKey> free_;
+    std::map<char *, Segment> segments_;
+    std::size_t next_number_ = 0;  // of a segment
     std::size_t reserved_ = 0, cached_ = 0;
 };
 

@@ -1,4 +1,4 @@
-"""The benchmarks' output, and their figures of fragmentation, which no machine changes.
+"""The benchmarks' output, and their figures of fragmentation, which hardly depend on the machine.
 
 Times are not tested."""
 

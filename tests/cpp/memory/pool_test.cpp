@@ -6,6 +6,7 @@
 #include <memory/size_class.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <optional>
 #include <set>
@@ -29,6 +30,23 @@ struct CountedPool {
     StatisticsResource::Numbers taken() const {
         return static_cast<StatisticsResource &>(*counter).numbers();
     }
+};
+
+// Makes blocks at ever lower addresses. Nothing accesses them.
+class DescendingResource final : public Resource {
+public:
+    DescendingResource() noexcept : Resource(nullptr) {}
+
+    Block allocate(const Place &, std::size_t bytes, std::size_t alignment,
+                   const Queue &) override {
+        lowest_ -= bytes;
+        return {reinterpret_cast<void *>(lowest_), bytes, alignment};
+    }
+    void deallocate(const Place &, Block, Pending) noexcept override {}
+    std::string name() const override { return "descending"; }
+
+private:
+    std::uintptr_t lowest_ = std::uintptr_t{1} << 46;
 };
 
 Place host_place(const Queue &queue) { return {queue.context(), queue.device(), UsmKind::host}; }
@@ -93,6 +111,22 @@ TEST_CASE("large blocks come from the shortest sufficient piece") {
     const Block near = counted.pool().allocate(place, (10 << 20) - 5, 0, queue);
     CHECK(near.data == ten.data);
     counted.pool().deallocate(place, near, {});
+}
+
+TEST_CASE("oldest segment serves first among pieces of one size") {
+    const auto pool = make_resource<PoolResource>(make_resource<DescendingResource>().get());
+    const Queue queue = fake::device().default_queue();
+    const Place place = host_place(queue);
+    const auto allocate = [&] { return pool->allocate(place, 10 << 20, 0, queue); };
+    const Block older = allocate(), newer = allocate();
+    CHECK(newer.data < older.data);
+    pool->deallocate(place, newer, {});
+    pool->deallocate(place, older, {});
+    const Block first = allocate(), second = allocate();
+    CHECK(first.data == older.data);
+    CHECK(second.data == newer.data);
+    pool->deallocate(place, first, {});
+    pool->deallocate(place, second, {});
 }
 
 TEST_CASE("freed memory is reused in other sizes, and merged again") {
