@@ -26,6 +26,10 @@ target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<CXX_COMPILE
 target_compile_options(entrepot_warnings INTERFACE
                        $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-error=maybe-uninitialized -Wno-error=restrict>)
 
+# Every function begins at a cache line. Otherwise an edit moves unrelated functions, and rows of
+# `benchmarks adapters` become up to 15 % slower with the same instructions.
+add_compile_options($<$<CONFIG:Release,RelWithDebInfo>:-falign-functions=64>)
+
 # Enables ENTREPOT_ASSERT (include/entrepot/core/assert.hpp).
 set(asserts ${ENTREPOT_ASSERTIONS})
 if(asserts STREQUAL "AUTO" AND (ENTREPOT_SANITIZE OR ENTREPOT_TESTS))
