@@ -126,7 +126,7 @@ Dtype dtype_of_descr(PyObject *descr) {
 }
 
 // The dtype objects of NumPy's own types are immortal and found in the first slot.
-ENTREPOT_GIL_GUARDED ObjectCache<Dtype, 64> descr_cache;
+ENTREPOT_GIL_GUARDED ObjectCache<Dtype, 32> descr_cache;
 
 Dtype cached_dtype(PyObject *descr) {
     return descr_cache.find(descr, [descr] { return dtype_of_descr(descr); });

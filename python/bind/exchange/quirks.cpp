@@ -59,7 +59,7 @@ const Interned suai_attribute = "__sycl_usm_array_interface__", dlpack_attribute
                mask_attribute = "mask", is_masked_name = "is_masked";
 
 // Cached result per type for one table.
-using KnownTypes = VersionCache<bool, 32>;
+using KnownTypes = VersionCache<bool, 16>;
 ENTREPOT_GIL_GUARDED KnownTypes known_of_suai, known_of_dlpack;
 
 }  // namespace

@@ -46,7 +46,7 @@ Candidates probe(PyTypeObject *type) {
 }
 
 // Candidates of recently used types.
-ENTREPOT_GIL_GUARDED ObjectCache<Candidates, 256> route_cache;
+ENTREPOT_GIL_GUARDED ObjectCache<Candidates, 128> route_cache;
 
 const Protocol &first_of(Candidates candidates) {
     return *protocols[static_cast<std::size_t>(std::countr_zero(candidates))];

@@ -83,7 +83,7 @@ std::optional<unsigned> find_library(PyTypeObject *type) {
     return library_of_producer(type);
 }
 
-ENTREPOT_GIL_GUARDED VersionCache<std::optional<unsigned>, 16> known_libraries;
+ENTREPOT_GIL_GUARDED VersionCache<std::optional<unsigned>, 8> known_libraries;
 
 }  // namespace
 

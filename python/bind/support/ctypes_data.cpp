@@ -65,7 +65,7 @@ CtypesType look_at(PyTypeObject *type) {
 }
 
 // Safe to cache: once a Structure has instances, its fields, size and alignment are final.
-ENTREPOT_GIL_GUARDED ObjectCache<CtypesType, 64> cache;
+ENTREPOT_GIL_GUARDED ObjectCache<CtypesType, 32> cache;
 
 }  // namespace
 

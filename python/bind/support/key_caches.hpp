@@ -1,5 +1,5 @@
-// Small caches of answers about types and other objects, each answer kept until another key takes
-// its slot.
+// Small caches of answers about types and other objects. Two keys share a set without evicting each
+// other; a third evicts the one that was stored earlier.
 //
 // Thread safety: none. A cache of static storage is ENTREPOT_GIL_GUARDED. The look-up may call
 // Python, and so the same cache.
@@ -13,21 +13,30 @@
 
 namespace entrepot::python {
 
-inline std::size_t slot_of(const void *key, std::size_t slots) noexcept {
-    return (reinterpret_cast<std::uintptr_t>(key) >> 4) % slots;
-}
+// The entries of all keys with one hash.
+template <class Entry> struct CacheSet {
+    Entry newer, older;
+
+    template <std::size_t sets>
+    static CacheSet &of(const void *key, std::array<CacheSet, sets> &all) noexcept {
+        return all[(reinterpret_cast<std::uintptr_t>(key) >> 4) % sets];
+    }
+};
 
 // Answers that hold for a type until it changes. The key is the type and its version, which is
 // unique in the process and changes with the type. A type without a version is looked up each time.
-template <class Answer, std::size_t slots> class VersionCache {
+template <class Answer, std::size_t sets> class VersionCache {
 public:
     template <class LookUp> Answer find(PyTypeObject *type, LookUp &&look_up) {
-        Entry &entry = entries_[slot_of(type, slots)];
+        CacheSet<Entry> &set = CacheSet<Entry>::of(type, sets_);
         const unsigned version = version_of(type);  // before the type is looked at
-        if (entry.type == type && entry.version == version && version != 0) [[likely]]
-            return entry.answer;
+        if (set.newer.holds(type, version)) [[likely]]
+            return set.newer.answer;
+        if (set.older.holds(type, version))
+            return set.older.answer;
         const Answer answer = look_up();
-        entry = {type, version, answer};
+        set.older = set.newer;
+        set.newer = {type, version, answer};
         return answer;
     }
 
@@ -36,24 +45,32 @@ private:
         PyTypeObject *type = nullptr;
         unsigned version = 0;
         Answer answer{};
+
+        bool holds(PyTypeObject *wanted, unsigned of_version) const noexcept {
+            return type == wanted && version == of_version && of_version != 0;
+        }
     };
-    std::array<Entry, slots> entries_;
+    std::array<CacheSet<Entry>, sets> sets_;
 };
 
 // Answers that never change for an object. An entry owns its object, so that a new object at the
 // same address is not mistaken for it.
-template <class Answer, std::size_t slots> class ObjectCache {
+template <class Answer, std::size_t sets> class ObjectCache {
 public:
     template <class LookUp> Answer find(PyObject *object, LookUp &&look_up) {
-        Entry &entry = entries_[slot_of(object, slots)];
-        if (entry.object.get() != object) [[unlikely]]
-            return replace(entry, object, look_up);
-        return entry.answer;
+        CacheSet<Entry> &set = CacheSet<Entry>::of(object, sets_);
+        if (set.newer.object.get() == object) [[likely]]
+            return set.newer.answer;
+        if (set.older.object.get() == object)
+            return set.older.answer;
+        return add(set, object, look_up);
     }
     // Returns: the answer for a cached object; else a value-initialized one.
-    Answer peek(PyObject *object) const noexcept {
-        const Entry &entry = entries_[slot_of(object, slots)];
-        return entry.object.get() == object ? entry.answer : Answer{};
+    Answer peek(PyObject *object) noexcept {
+        const CacheSet<Entry> &set = CacheSet<Entry>::of(object, sets_);
+        if (set.newer.object.get() == object) [[likely]]
+            return set.newer.answer;
+        return set.older.object.get() == object ? set.older.answer : Answer{};
     }
 
 private:
@@ -62,16 +79,18 @@ private:
         Answer answer{};
     };
 
-    // Releasing the old object may run Python code that looks up another object in this slot.
+    // Releasing the evicted object may run Python code that looks up another object in this set.
     template <class LookUp>
-    [[gnu::noinline]] static Answer replace(Entry &entry, PyObject *object, LookUp &look_up) {
+    [[gnu::noinline]] static Answer add(CacheSet<Entry> &set, PyObject *object, LookUp &look_up) {
         const Answer answer = look_up();
-        entry.answer = answer;
-        entry.object.replace(object);
+        set.older.object.swap(set.newer.object);
+        set.older.answer = set.newer.answer;
+        set.newer.answer = answer;
+        set.newer.object.replace(object);
         return answer;
     }
 
-    std::array<Entry, slots> entries_;
+    std::array<CacheSet<Entry>, sets> sets_;
 };
 
 }  // namespace entrepot::python

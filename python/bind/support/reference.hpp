@@ -96,6 +96,7 @@ public:
     void replace(PyObject *borrowed) noexcept {
         const Reference old(std::exchange(object_, Py_NewRef(borrowed)));
     }
+    void swap(CachedReference &other) noexcept { std::swap(object_, other.object_); }
 
 private:
     PyObject *object_ = nullptr;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import subprocess
 import weakref
 from pathlib import Path
@@ -392,3 +393,26 @@ class TestEntries:
 
         entries += [Shrinking(), 2, 3]
         assert len(arguments_in(HipModuleLaunchKernel_extra(entries))) == 24
+
+
+def test_ctypes_classes_used_in_turn_stay_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two classes with one hash do not evict each other from the cache of classes."""
+    import _ctypes
+
+    asked: list[type] = []
+
+    def sizeof(of: Any) -> int:
+        asked.append(of)
+        return ctypes.sizeof(of)
+
+    monkeypatch.setattr(_ctypes, "sizeof", sizeof)
+    classes = [type(f"Number{i}", (ctypes.c_int,), {}) for i in range(100)]
+    for first, second in itertools.pairwise(classes):
+        HipModuleLaunchKernel_extra([first(), second()])
+    assert set(asked) == set(classes)
+    for first, second in itertools.combinations(classes, 2):
+        for _ in range(2):  # the first round may evict one of the two for the other
+            HipModuleLaunchKernel_extra([first(), second()])
+        asked.clear()
+        HipModuleLaunchKernel_extra([first(), second()])
+        assert asked == []
