@@ -9,6 +9,7 @@ import importlib.util
 import sys
 
 from . import (
+    access,
     adapters,
     bindings,
     copies,
@@ -27,12 +28,14 @@ TOPICS = {
     "exchange": exchange.pairs,
     "launches": launches.pairs,
     "copies": copies.pairs,
+    "access": access.pairs,
     "adapters": adapters.pairs,
     "bindings": bindings.pairs,
     "kernels": kernels.pairs,
     "examples": examples.pairs,
 }
 
+BUILT_ONLY = ": built by `make bench` only"
 #: Rows that are omitted if another library is not installed: topic, rows, the library's module.
 OF_PEERS = [
     ("exchange", "asarray(torch CPU)", "torch"),
@@ -66,15 +69,12 @@ def main(names: list[str]) -> int:
     for name, pairs in TOPICS.items():
         if not names or name in names:
             topic = [measure(pair) for pair in pairs()]
-            print(f"\n{name}")
+            print(f"\n{name}" + (BUILT_ONLY if name == "access" and not topic else ""))
             print_table(topic)
             results += topic
     if not names or "launches" in names:
         topic = runtime.results()
-        print(
-            "\nlaunches, against the runtime called from C++"
-            + ("" if topic else ": built by `make bench` only")
-        )
+        print("\nlaunches, against the runtime called from C++" + ("" if topic else BUILT_ONLY))
         print_table(topic)
         results += topic
     if not names or "kernels" in names:

@@ -27,7 +27,7 @@ static PyObject *scale(PyObject *module, PyObject *args) {
         return NULL;
     const entrepot_view *view = entrepot->view(array);
     const int is_floating =
-        view->dtype_code == 2 && (view->dtype_bits == 32 || view->dtype_bits == 64);
+        view->dtype_code == ENTREPOT_FLOAT && (view->dtype_bits == 32 || view->dtype_bits == 64);
     if (is_floating)
         scale_axis(view, view->data, 0, factor);
     else

@@ -1,26 +1,10 @@
 """Scales any array in place, with Cython over the C interface."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t
 
-
-cdef extern from "entrepot/python/c_api.h":
-    ctypedef struct entrepot_array:
-        pass
-    ctypedef struct entrepot_view:
-        void *data
-        const int64_t *shape
-        const int64_t *strides
-        int32_t ndim
-        uint8_t dtype_code
-        uint8_t dtype_bits
-        int32_t itemsize
-    ctypedef struct entrepot_c_api:
-        entrepot_array *(*from_object)(object, uint32_t) except NULL
-        void (*release)(entrepot_array *) noexcept
-        const entrepot_view *(*view)(entrepot_array *) noexcept
-    uint32_t ENTREPOT_WRITABLE
-    uint32_t ENTREPOT_HOST
-    const entrepot_c_api *entrepot_import() except NULL
+from entrepot.c_api cimport (
+    ENTREPOT_FLOAT, ENTREPOT_HOST, ENTREPOT_WRITABLE, entrepot_array, entrepot_c_api, entrepot_import, entrepot_view
+)
 
 
 cdef const entrepot_c_api *entrepot = entrepot_import()
@@ -43,7 +27,7 @@ def scale(array, double factor):
     cdef entrepot_array *handle = entrepot.from_object(array, ENTREPOT_WRITABLE | ENTREPOT_HOST)
     cdef const entrepot_view *view = entrepot.view(handle)
     try:
-        if view.dtype_code != 2 or view.dtype_bits not in (32, 64):
+        if view.dtype_code != ENTREPOT_FLOAT or view.dtype_bits not in (32, 64):
             raise ValueError("scale takes arrays of float32 or float64")
         with nogil:
             scale_axis(view, <char *> view.data, 0, factor)

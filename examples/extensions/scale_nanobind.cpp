@@ -6,15 +6,13 @@
 namespace nb = nanobind;
 
 NB_MODULE(scale_nanobind, m) {
+    entrepot::register_errors();
+
     m.def(
         "scale",
-        [](nb::object object, double factor) {
-            try {
-                scale_elements(
-                    entrepot::Array(object.ptr(), entrepot::writable | entrepot::on_host), factor);
-            } catch (const entrepot::python_error &) {
-                nb::raise_python_error();
-            }
+        [](nb::handle object, double factor) {
+            scale_elements(entrepot::Array(object.ptr(), entrepot::writable | entrepot::on_host),
+                           factor);
         },
         nb::arg("array"), nb::arg("factor"),
         "Multiplies every element of any library's array, in place.");

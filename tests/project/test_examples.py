@@ -164,23 +164,46 @@ def test_nanobind_converts_arrays_both_ways(extensions):
     ]
 
 
+@pytest.mark.numpy
+def test_refusal_keeps_its_reason_in_nanobind(extensions):
+    source = """if True:
+        import numpy as np
+        from rows_nanobind import row_sums
+
+        print(row_sums(np.arange(6, dtype="f4").reshape(3, 2).T).numpy().tolist())
+        swapped = np.ones(3, dtype="f8").view(">f8")
+        for wrong in (swapped, np.ones((2, 2), "i4"), np.ones(3), [[1.0]]):
+            try:
+                row_sums(wrong)
+            except (BufferError, TypeError, ValueError) as error:
+                print(f"{type(error).__name__}: {error}".split("\\n")[0])
+    """
+    sums, swapped, *others = run(sys.executable, "-c", source, PYTHONPATH=extensions).splitlines()
+    assert sums == "[6.0, 9.0]"
+    assert swapped.startswith("ExchangeError: NumPy: typestr '>f8' cannot be taken")
+    assert others == [
+        "ValueError: an array of float32, float64 was expected, not of int32",
+        "ValueError: an array of 2 dimensions was expected, not of 1",
+        "TypeError: row_sums(): incompatible function arguments. The following argument types are "
+        "supported:",
+    ]
+
+
 @pytest.mark.parametrize(
     ("raised", "caught"),
     [
         ("KeyboardInterrupt()", "KeyboardInterrupt()"),
         ("MemoryError('of the producer')", "MemoryError('of the producer')"),
         ("ZeroDivisionError('of the producer')", "ZeroDivisionError('of the producer')"),
+        ("ValueError('of the producer')", "ValueError('of the producer')"),
+        ("BufferError('of the producer')", "BufferError('of the producer')"),
         (
             "TypeError('of the producer')",
             "TypeError: element_count(): incompatible function arguments",
         ),
-        (
-            "ValueError('of the producer')",
-            "TypeError: element_count(): incompatible function arguments",
-        ),
     ],
 )
-def test_refusal_alone_skips_nanobind_overload(extensions, raised, caught):
+def test_type_error_alone_skips_nanobind_overload(extensions, raised, caught):
     source = f"""if True:
         import scale_nanobind
 

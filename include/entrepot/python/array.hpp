@@ -3,15 +3,19 @@
 //
 //     entrepot::Array x(object, entrepot::writable | entrepot::on_host);
 //     x.for_each<float>([](float &value) { value *= 2; });
+//     entrepot::visit<float, double>(x, [&]<class T>(std::type_identity<T>) { f(x.span<T>()); });
 //
 // Construction from an object needs the GIL; copies and destruction do not.
 #pragma once
 #include <entrepot/python/c_api.h>
+#include <entrepot/python/element.hpp>
+#include <entrepot/python/view.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -49,41 +53,6 @@ inline const entrepot_c_api &api() {
     return *table;
 }
 
-template <class T> struct element;  // DLPack's code for the C++ types that have one
-template <> struct element<bool> {
-    static constexpr std::uint8_t code = 6;
-};
-template <> struct element<std::int8_t> {
-    static constexpr std::uint8_t code = 0;
-};
-template <> struct element<std::int16_t> {
-    static constexpr std::uint8_t code = 0;
-};
-template <> struct element<std::int32_t> {
-    static constexpr std::uint8_t code = 0;
-};
-template <> struct element<std::int64_t> {
-    static constexpr std::uint8_t code = 0;
-};
-template <> struct element<std::uint8_t> {
-    static constexpr std::uint8_t code = 1;
-};
-template <> struct element<std::uint16_t> {
-    static constexpr std::uint8_t code = 1;
-};
-template <> struct element<std::uint32_t> {
-    static constexpr std::uint8_t code = 1;
-};
-template <> struct element<std::uint64_t> {
-    static constexpr std::uint8_t code = 1;
-};
-template <> struct element<float> {
-    static constexpr std::uint8_t code = 2;
-};
-template <> struct element<double> {
-    static constexpr std::uint8_t code = 2;
-};
-
 class Array {
 public:
     Array() noexcept = default;
@@ -119,8 +88,9 @@ public:
     template <class T>
     static Array empty(std::span<const std::int64_t> shape, const char *device = nullptr,
                        int kind = ENTREPOT_KIND_HOST) {
+        constexpr Dtype dtype = dtype_of<T>;
         return take(api().empty(static_cast<std::int32_t>(shape.size()), shape.data(),
-                                element<T>::code, 8 * sizeof(T), device, kind));
+                                static_cast<std::uint8_t>(dtype.code), dtype.bits, device, kind));
     }
 
     // Views existing memory; memory of `const T` is read-only. Strides are in elements, none:
@@ -135,16 +105,16 @@ public:
                               void (*deleter)(void *user) = nullptr, void *user = nullptr,
                               const char *device = nullptr,
                               std::span<const std::int64_t> strides = {}) {
-        using Element = std::remove_const_t<T>;
+        constexpr Dtype dtype = dtype_of<T>;
         if (!strides.empty() && strides.size() != shape.size())
             throw std::invalid_argument("an array needs as many strides as it has dimensions");
         entrepot_view memory{};
-        memory.data = const_cast<Element *>(data);
+        memory.data = const_cast<std::remove_const_t<T> *>(data);
         memory.shape = shape.data();
         memory.strides = strides.empty() ? nullptr : strides.data();
         memory.ndim = static_cast<std::int32_t>(shape.size());
-        memory.dtype_code = element<Element>::code;
-        memory.dtype_bits = 8 * sizeof(T);
+        memory.dtype_code = static_cast<std::uint8_t>(dtype.code);
+        memory.dtype_bits = dtype.bits;
         memory.dtype_lanes = 1;
         memory.read_only = std::is_const_v<T>;
         memory.device = device;
@@ -162,19 +132,57 @@ public:
         return view_->kind == ENTREPOT_KIND_HOST || view_->kind == ENTREPOT_KIND_SHARED;
     }
     const char *device() const noexcept { return view_->device; }
-    const entrepot_view &view() const noexcept { return *view_; }
-
-    template <class T> bool is() const noexcept {
-        return view_->dtype_code == element<T>::code && view_->dtype_bits == 8 * sizeof(T) &&
-               view_->dtype_lanes == 1;
+    const entrepot_view &description() const noexcept { return *view_; }
+    Dtype dtype() const noexcept {
+        return {static_cast<TypeCode>(view_->dtype_code), view_->dtype_bits, view_->dtype_lanes};
+    }
+    template <class T> bool is() const noexcept { return dtype() == dtype_of<T>; }
+    bool is_c_contiguous() const noexcept {
+        std::int64_t expected = 1;
+        for (std::size_t axis = ndim(); axis-- > 0;) {
+            if (view_->shape[axis] != 1 && view_->strides[axis] != expected)
+                return view_->size == 0;
+            expected *= view_->shape[axis];
+        }
+        return true;
     }
 
-    // Calls `visit(element)` for every element of a host-accessible array, in C order, with any
-    // strides. Throws std::invalid_argument if the elements are not T.
+    // Elements on the host, as T; as `const T` also those of read-only arrays. None of these
+    // functions waits for pending work: require `on_host`, or call wait_for_host() before.
+    //
+    // Throws: std::invalid_argument if the elements are not T, the array is read-only and T is not
+    //         const, or the host cannot access the memory.
+
+    // By N indices, with any strides. With `layout` c_contiguous, loops over the last index are
+    // fast.
+    //
+    // Throws: as above, and std::invalid_argument if the array has not N dimensions or not the
+    //         layout.
+    template <class T, std::size_t N, requirement layout = anything>
+    View<T, N, layout == c_contiguous> view() const {
+        static_assert(layout == anything || layout == c_contiguous,
+                      "a view's layout is anything or c_contiguous");
+        check_elements<T>();
+        if (ndim() != N)
+            throw std::invalid_argument("an array of " + std::to_string(N) +
+                                        " dimensions was expected, not of " +
+                                        std::to_string(ndim()));
+        if constexpr (layout == c_contiguous)
+            check_contiguous();
+        return {static_cast<T *>(data()), view_->shape, view_->strides};
+    }
+    // All elements of a C-contiguous array, of any number of dimensions.
+    //
+    // Throws: as above, and std::invalid_argument if the array is not C-contiguous.
+    template <class T> std::span<T> span() const {
+        check_elements<T>();
+        check_contiguous();
+        return {static_cast<T *>(data()), static_cast<std::size_t>(size())};
+    }
+    // Calls `visit(element)` with each element, in C order, with any strides.
     template <class T, class Visit> void for_each(Visit visit) const {
-        if (!is<T>())
-            throw std::invalid_argument("the array's elements have another type");
-        walk<T>(static_cast<T *>(data()), 0, visit);
+        check_elements<T>();
+        FoldedAxes(shape(), strides()).for_each(static_cast<T *>(data()), visit);
     }
 
     // Returns: a new reference to an entrepot.Array, or to None if this is empty; nullptr with an
@@ -205,18 +213,57 @@ private:
             throw python_error();
     }
 
-    template <class T, class Visit> void walk(T *item, std::size_t axis, Visit &visit) const {
-        if (axis == ndim()) {
-            visit(*item);
-            return;
-        }
-        for (std::int64_t i = 0; i < view_->shape[axis]; ++i)
-            walk(item + i * view_->strides[axis], axis + 1, visit);
+    template <class T> void check_elements() const {
+        if (!is<T>())
+            throw std::invalid_argument("an array of " + text_of(dtype_of<T>) +
+                                        " was expected, not of " + text_of(dtype()));
+        if (!host_accessible())
+            throw std::invalid_argument(std::string("the host cannot access memory on ") +
+                                        device() + ": copy the array to the host first");
+        if constexpr (!std::is_const_v<T>)
+            if (read_only())
+                throw std::invalid_argument("the array is read-only: ask for const elements");
+    }
+    void check_contiguous() const {
+        if (!is_c_contiguous())
+            throw std::invalid_argument("a C-contiguous array was expected: copy it first");
     }
 
     entrepot_array *handle_ = nullptr;
     const entrepot_view *view_ = nullptr;
 };
+
+// `expected()` is the text of all types, for the message.
+template <class T, class... Others, class Visit, class Expected>
+decltype(auto) visit_one_of(const Array &array, Visit &visit, const Expected &expected) {
+    if constexpr (sizeof...(Others) != 0)
+        if (!array.is<T>())
+            return visit_one_of<Others...>(array, visit, expected);
+    if (!array.is<T>())
+        throw std::invalid_argument("an array of " + expected() + " was expected, not of " +
+                                    text_of(array.dtype()));
+    return visit(std::type_identity<T>());
+}
+
+// Calls `visit(std::type_identity<T>())` for the T among Types that the array's elements have.
+//
+// Returns: what `visit` returns, which must be of one type for all T.
+// Throws: std::invalid_argument if the elements have none of the Types.
+template <class... Types, class Visit>
+    requires(sizeof...(Types) != 0)
+decltype(auto) visit(const Array &array, Visit &&visit) {
+    return visit_one_of<Types...>(array, visit, [&]() -> std::string {
+        std::string names;
+        ((names += (names.empty() ? "" : ", ") + text_of(dtype_of<Types>)), ...);
+        return names;
+    });
+}
+// Does so for all types that C++ has: bool, integers, floats and complex numbers.
+template <class Visit> decltype(auto) visit(const Array &array, Visit &&visitor) {
+    return visit<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
+                 std::uint16_t, std::uint32_t, std::uint64_t, float16_t, bfloat16_t, float, double,
+                 std::complex<float>, std::complex<double>>(array, visitor);
+}
 
 }  // namespace extension
 }  // namespace entrepot

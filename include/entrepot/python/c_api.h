@@ -35,6 +35,28 @@ enum entrepot_kind {
     ENTREPOT_KIND_SHARED = 3
 };
 
+/* DLPack's type codes. */
+enum entrepot_dtype_code {
+    ENTREPOT_INT = 0,
+    ENTREPOT_UINT = 1,
+    ENTREPOT_FLOAT = 2,
+    ENTREPOT_OPAQUE = 3,
+    ENTREPOT_BFLOAT = 4,
+    ENTREPOT_COMPLEX = 5,
+    ENTREPOT_BOOL = 6,
+    ENTREPOT_FLOAT8_E3M4 = 7,
+    ENTREPOT_FLOAT8_E4M3 = 8,
+    ENTREPOT_FLOAT8_E4M3B11FNUZ = 9,
+    ENTREPOT_FLOAT8_E4M3FN = 10,
+    ENTREPOT_FLOAT8_E4M3FNUZ = 11,
+    ENTREPOT_FLOAT8_E5M2 = 12,
+    ENTREPOT_FLOAT8_E5M2FNUZ = 13,
+    ENTREPOT_FLOAT8_E8M0FNU = 14,
+    ENTREPOT_FLOAT6_E2M3FN = 15,
+    ENTREPOT_FLOAT6_E3M2FN = 16,
+    ENTREPOT_FLOAT4_E2M1FN = 17
+};
+
 /* Description of an array. Lifetime: that of the handle. */
 typedef struct entrepot_view {
     void *data;             /* the first element */
@@ -43,7 +65,7 @@ typedef struct entrepot_view {
     int64_t size;           /* elements */
     int32_t ndim;           /* 0 … 64 */
 
-    uint8_t dtype_code; /* DLPack's: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool … */
+    uint8_t dtype_code; /* an entrepot_dtype_code */
     uint8_t dtype_bits; /* of a lane */
     uint16_t dtype_lanes;
     int32_t itemsize; /* bytes */

@@ -2,18 +2,37 @@
 //
 //     m.def("scale", [](entrepot::Array x, double by) { … });
 //
-// An object whose memory cannot be viewed makes the overload not match, as nanobind's casters do.
-// To report the reason, take a nanobind::object and construct the Array from it.
+// An object without memory, such as a list, makes the overload not match, as nanobind's casters do.
+// One whose memory is refused raises the refusal, which has the reason, and so do other exceptions
+// of its protocols. Inside a container, whose casters must not throw, both make the overload not
+// match.
 //
-// Other exceptions, such as an interrupt or running out of memory, are raised. Inside a container,
-// whose casters must not throw, they make the overload not match too.
+// Functions that throw python_error need entrepot::register_errors() in NB_MODULE.
 #pragma once
 #include <entrepot/python/array.hpp>
 
 #include <nanobind/nanobind.h>
 
+#include <exception>
 #include <optional>
 #include <utility>
+
+namespace entrepot {
+inline namespace extension {
+
+// Functions of the module raise the Python exception that is behind a python_error. Call it in
+// NB_MODULE.
+inline void register_errors() {
+    nanobind::register_exception_translator([](const std::exception_ptr &thrown, void *) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const python_error &) {  // the exception is set
+        }
+    });
+}
+
+}  // namespace extension
+}  // namespace entrepot
 
 namespace nanobind::detail {
 
@@ -27,12 +46,12 @@ template <> struct type_caster<entrepot::Array> {
             value_ = entrepot::Array(source.ptr());
             return true;
         } catch (const entrepot::python_error &) {
-            if (!is_refusal()) {
-                raised_.emplace();
-                return true;  // no other overload is tried; value() raises the exception
+            if (PyErr_ExceptionMatches(PyExc_TypeError)) {  // the object has no memory
+                PyErr_Clear();
+                return false;
             }
-            PyErr_Clear();
-            return false;
+            raised_.emplace();
+            return true;  // no other overload is tried; value() raises the exception
         }
     }
 
@@ -51,13 +70,6 @@ template <> struct type_caster<entrepot::Array> {
     }
 
 private:
-    // InterfaceError and ExchangeError derive from these.
-    static bool is_refusal() noexcept {
-        return PyErr_ExceptionMatches(PyExc_TypeError) ||
-               PyErr_ExceptionMatches(PyExc_ValueError) ||
-               PyErr_ExceptionMatches(PyExc_BufferError);
-    }
-
     Value &value() {
         if (raised_)
             throw std::move(*raised_);

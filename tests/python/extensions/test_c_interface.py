@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import os
 import sys
-import sysconfig
 import weakref
 from pathlib import Path
 from types import ModuleType
@@ -18,10 +16,9 @@ import pytest
 import entrepot as ep
 from support.c_interface import CInterface, c_interface
 from support.capsules import new_capsule
+from support.compiled import compiled_module
 from support.cuda_streams import NamesStream
-from support.modules import load_module
 from support.places import SYCL, Place, every_place
-from support.processes import completed
 
 pytestmark = pytest.mark.host
 
@@ -31,32 +28,9 @@ FLOAT = (2, 32)  # DLPack's code and bits
 
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    """Builds extension.cpp against the headers of the sources."""
-    here = Path(__file__)
-    module = (
-        tmp_path_factory.mktemp("extension") / f"extension{sysconfig.get_config_var('EXT_SUFFIX')}"
+    return compiled_module(
+        Path(__file__).with_name("extension.cpp"), tmp_path_factory.mktemp("extension")
     )
-    headers = [here.parents[3] / "include", sysconfig.get_path("include")]
-    command = [
-        os.environ.get("CXX", "c++"),
-        "-std=c++20",
-        "-Wall",
-        "-Wextra",
-        "-shared",
-        "-fPIC",
-        "-fvisibility=hidden",
-    ]
-    built = completed(
-        [
-            *command,
-            *(f"-I{path}" for path in headers),
-            here.with_name("extension.cpp"),
-            "-o",
-            module,
-        ]
-    )
-    assert built.returncode == 0, built.stderr
-    return load_module(module, "extension")
 
 
 class TestVersions:

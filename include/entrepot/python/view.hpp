@@ -1,0 +1,159 @@
+// View<T, N>: the elements of an array, by N indices.
+//
+//     const auto a = array.view<float, 2>();
+//     a(i, j) *= 2;
+#pragma once
+#include <entrepot/core/assert.hpp>
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <version>
+#ifdef __cpp_lib_mdspan
+#include <mdspan>
+#endif
+
+namespace entrepot {
+inline namespace extension {
+
+// With `is_contiguous`, elements that differ by 1 in the last index are neighbors, which compilers
+// turn into vector instructions.
+//
+// Lifetime: the array outlives its views.
+// Thread safety: that of a pointer to the elements.
+template <class T, std::size_t N, bool is_contiguous = false> class View {
+public:
+    using element_type = T;
+
+    // Requires: N extents, and N strides in elements.
+    View(T *data, const std::int64_t *extents, const std::int64_t *strides) noexcept : data_(data) {
+        for (std::size_t axis = 0; axis < N; ++axis) {
+            extents_[axis] = extents[axis];
+            strides_[axis] = strides[axis];
+        }
+    }
+
+    T *data() const noexcept { return data_; }  // the element whose indices are 0
+    static constexpr std::size_t rank() noexcept { return N; }
+    std::int64_t extent(std::size_t axis) const noexcept { return extents_[axis]; }
+    std::int64_t stride(std::size_t axis) const noexcept {  // in elements
+        return is_contiguous && axis + 1 == N ? 1 : strides_[axis];
+    }
+    std::int64_t size() const noexcept {  // in elements
+        std::int64_t product = 1;
+        for (const std::int64_t extent : extents_)
+            product *= extent;
+        return product;
+    }
+
+    // Requires: 0 ≤ index < extent, for each index; asserted with ENTREPOT_ASSERTIONS.
+    template <std::convertible_to<std::int64_t>... Indices>
+        requires(sizeof...(Indices) == N)
+    T &operator()(Indices... indices) const noexcept {
+        std::int64_t offset = 0;
+        std::size_t axis = 0;
+        (
+            [&](std::int64_t index) {
+                ENTREPOT_ASSERT(index >= 0 && index < extents_[axis]);
+                offset += index * stride(axis++);
+            }(static_cast<std::int64_t>(indices)),
+            ...);
+        return data_[offset];
+    }
+    T &operator[](std::int64_t index) const noexcept
+        requires(N == 1)
+    {
+        return (*this)(index);
+    }
+
+#ifdef __cpp_lib_mdspan
+    // Throws: std::invalid_argument if a stride is negative or 0, which std::layout_stride
+    // excludes.
+    std::mdspan<T, std::dextents<std::int64_t, N>, std::layout_stride> mdspan() const {
+        for (std::size_t axis = 0; axis < N; ++axis)
+            if (extents_[axis] > 1 && strides_[axis] <= 0)
+                throw std::invalid_argument("std::mdspan cannot have strides below 1");
+        return {data_, {std::dextents<std::int64_t, N>(extents_), positive_strides()}};
+    }
+#endif
+
+private:
+#ifdef __cpp_lib_mdspan
+    // Strides of single elements, which nothing uses, may be any number.
+    std::array<std::int64_t, N> positive_strides() const noexcept {
+        std::array<std::int64_t, N> strides = strides_;
+        for (std::size_t axis = 0; axis < N; ++axis)
+            if (extents_[axis] <= 1 && strides[axis] <= 0)
+                strides[axis] = 1;
+        return strides;
+    }
+#endif
+
+    T *data_;
+    std::array<std::int64_t, N> extents_{}, strides_{};
+};
+
+// The axes of an array for loops in C order. Axes of one element are dropped, and neighbors whose
+// elements are evenly spaced are one axis.
+class FoldedAxes {
+public:
+    struct Axis {
+        std::int64_t extent, stride;  // in elements
+    };
+
+    FoldedAxes(std::span<const std::int64_t> extents,
+               std::span<const std::int64_t> strides) noexcept {
+        ENTREPOT_ASSERT(extents.size() <= most_axes && extents.size() == strides.size());
+        for (std::size_t i = 0; i < extents.size(); ++i) {
+            if (extents[i] == 1)
+                continue;
+            if (count_ != 0 && axes_[count_ - 1].stride == extents[i] * strides[i])
+                axes_[count_ - 1] = {axes_[count_ - 1].extent * extents[i], strides[i]};
+            else
+                axes_[count_++] = {extents[i], strides[i]};
+        }
+    }
+
+    // Calls `visit` with each element. The innermost loop is a plain one.
+    template <class T, class Visit> void for_each(T *item, Visit &visit) const {
+        const Axis inner = count_ == 0 ? Axis{1, 1} : axes_[count_ - 1];
+        const std::size_t outer = count_ == 0 ? 0 : count_ - 1;
+        for (std::size_t i = 0; i < count_; ++i)
+            if (axes_[i].extent == 0)
+                return;
+        std::array<std::int64_t, most_axes> index;
+        std::fill_n(index.begin(), outer, 0);
+        for (;;) {
+            if (inner.stride == 1)
+                for (std::int64_t i = 0; i < inner.extent; ++i)
+                    visit(item[i]);
+            else
+                for (std::int64_t i = 0; i < inner.extent; ++i)
+                    visit(item[i * inner.stride]);
+            std::size_t axis = outer;
+            for (;;) {
+                if (axis == 0)
+                    return;
+                --axis;
+                item += axes_[axis].stride;
+                if (++index[axis] < axes_[axis].extent)
+                    break;
+                item -= axes_[axis].extent * axes_[axis].stride;
+                index[axis] = 0;
+            }
+        }
+    }
+
+private:
+    static constexpr std::size_t most_axes = 64;  // of an entrepot_view
+
+    std::array<Axis, most_axes> axes_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace extension
+}  // namespace entrepot
