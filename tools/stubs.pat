@@ -17,6 +17,9 @@ entrepot._core.__prefix__:
     def _device_array(address: int, nbytes: int, /) -> DeviceArray: ...
     def _mark_freed(obj: object, /) -> None: ...
 
+entrepot._core.__compiler__$:
+    __compiler__: str
+
 entrepot._core.EntrepotError$:
     class EntrepotError(Exception): ...
 

@@ -1,5 +1,6 @@
 // The extension entrepot._core. Each part of the library has an init function.
 #include "array/methods.hpp"
+#include "build_info.hpp"
 #include "exchange/fast_import.hpp"
 #include "exchange/routes.hpp"
 #include "init.hpp"
@@ -92,7 +93,8 @@ NB_MODULE(_core, m) {
     // the objects of the dtypes and the default devices live as long as the process
     nb::set_leak_warnings(false);
     m.doc() = "The C++ side of entrepot; import entrepot instead.";
-    m.attr("__version__") = ENTREPOT_VERSION;
+    m.attr("__version__") = version;
+    m.attr("__compiler__") = compiler;
     m.attr("_has_fast_import") = fast_import::is_on;
     if (!Interned::make_all())
         nb::raise_python_error();

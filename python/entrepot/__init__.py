@@ -12,6 +12,7 @@ from . import _runtime
 _runtime.prepare()
 
 # The environment must be set before the first listing of devices.
+from . import _core  # noqa: E402
 from ._core import (  # noqa: E402
     Array,
     ArrayHandle,
@@ -80,6 +81,7 @@ __all__ = [
     "from_address",
     "from_dlpack",
     "full",
+    "get_include",
     "hip",
     "hiprand",
     "hiprtc",
@@ -88,6 +90,23 @@ __all__ = [
     "memory",
     "zeros",
 ]
+
+
+def get_include() -> str:
+    """The folder of the C and C++ headers, for a compiler's ``-I``.
+
+    >>> import os, entrepot
+    >>> os.path.isfile(os.path.join(entrepot.get_include(), "entrepot", "python", "c_api.h"))
+    True
+    """
+    return f"{_folder()}/include"
+
+
+def _folder() -> str:
+    # in a working copy, the compiled module and the headers are in another folder than this file
+    folder: str = _core.__file__.rpartition("/")[0]
+    return folder
+
 
 # Type checkers take it as true; importing it from typing would double the import time.
 TYPE_CHECKING = False

@@ -21,6 +21,8 @@ def _device_array(address: int, nbytes: int, /) -> DeviceArray:
 def _mark_freed(obj: object, /) -> None:
     """Mark the memory as freed by a native deallocator, so that later use is refused."""
 
+__compiler__: str
+
 class EntrepotError(Exception):
     """The root of all errors that Entrepot defines."""
 

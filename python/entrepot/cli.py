@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from . import __version__, _core
+from . import __version__, get_include
 
 # Command → its help text, and the module whose main() runs it.
 COMMANDS = {
     "devices": ("every device, and why a backend is absent", "entrepot.device_list"),
+    "info": ("versions, devices and settings, for a bug report", "entrepot.info"),
     "demo": (
         "exchanges between the installed libraries, with addresses that show that nothing was "
         "copied",
@@ -41,11 +42,11 @@ class _CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
 
-class _PrintCMakeDir(argparse.Action):
-    """Used instead of argparse's version action, which breaks long lines."""
+class _PrintFolder(argparse.Action):
+    """Prints the option's ``const``. argparse's version action would break long lines."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        print(Path(_core.__file__).with_name("cmake"))
+        print(self.const)
         parser.exit()
 
 
@@ -59,12 +60,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", action="version", version=f"entrepot {__version__}", help="print the version"
     )
-    parser.add_argument(
-        "--cmake-dir",
-        action=_PrintCMakeDir,
-        nargs=0,
-        help="print the folder that find_package(entrepot) needs",
-    )
+    include = Path(get_include())
+    for option, folder, use in (
+        ("--include-dir", include, "of the C and C++ headers"),
+        ("--cmake-dir", include.with_name("cmake"), "that find_package(entrepot) needs"),
+        ("--pkg-config", include.with_name("pkgconfig"), "for PKG_CONFIG_PATH"),
+    ):
+        parser.add_argument(
+            option, action=_PrintFolder, nargs=0, const=folder, help=f"print the folder {use}"
+        )
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", required=True, parser_class=_CommandParser
     )

@@ -6,7 +6,9 @@ import importlib.metadata
 import os
 import platform
 import re
+import shutil
 import sys
+import sysconfig
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,8 @@ def test_find_package_from_the_wheel(cmake_dir, tmp_path):
         for path in cmake_dir.parent.glob("include/entrepot/**/*.h*")
     )
     assert {Path("entrepot/python/array.hpp"), Path("entrepot/python/adapters.h")} <= set(headers)
-    assert (cmake_dir.parent / "adapters.pxd").is_file(), "for Cython, beside the module"
+    for declarations in ("adapters.pxd", "c_api.pxd"):
+        assert (cmake_dir.parent / declarations).is_file(), "for Cython, beside the module"
     for number, header in enumerate(headers):
         (tmp_path / f"header{number}.cpp").write_text(f"#include <{header}>\n#include <{header}>\n")
     (tmp_path / "CMakeLists.txt").write_text(
@@ -65,6 +68,20 @@ def test_find_package_from_the_wheel(cmake_dir, tmp_path):
         f"-Dentrepot_DIR={cmake_dir}",
         f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
     run("cmake", "--build", tmp_path / "build")
+
+
+def test_pkg_config_gives_the_headers(tmp_path: Path) -> None:
+    """A C extension without CMake: one compiler command."""
+    if not shutil.which("pkg-config"):
+        pytest.skip("pkg-config is not installed")
+    found = run(sys.executable, "-m", "entrepot", "--pkg-config").strip()
+    flags = run("pkg-config", "--cflags", "entrepot", env={**os.environ, "PKG_CONFIG_PATH": found})
+    source = ROOT / "examples" / "extensions" / "scale_c.c"
+    run(os.environ.get("CC", "cc"), "-shared", "-fPIC", source, *flags.split(),
+        f"-I{sysconfig.get_path('include')}",
+        "-o", tmp_path / f"scale_c{sysconfig.get_config_var('EXT_SUFFIX')}")  # fmt: skip
+    program = "import scale_c; a = bytearray(8); scale_c.scale(memoryview(a).cast('d'), 2.0)"
+    run(sys.executable, "-c", program, env={**os.environ, "PYTHONPATH": str(tmp_path)})
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
+import platform
 import re
 import subprocess
 import sys
@@ -19,10 +22,22 @@ def test_version_option_prints_package_version():
     assert (done.returncode, done.stdout) == (0, f"entrepot {ep.__version__}\n")
 
 
-def test_cmake_dir_is_one_unbroken_line_and_exists():
-    done = entrepot("--cmake-dir", env={"COLUMNS": "20", "PATH": ""})
+@pytest.mark.parametrize(
+    ("option", "file"),
+    [
+        ("--include-dir", "entrepot/python/c_api.h"),
+        ("--cmake-dir", "entrepotConfig.cmake"),
+        ("--pkg-config", "entrepot.pc"),
+    ],
+)
+def test_folder_option_prints_one_unbroken_line(option, file):
+    done = entrepot(option, env={"COLUMNS": "20", "PATH": ""})
     assert done.returncode == 0
-    assert (Path(done.stdout.rstrip("\n")) / "entrepotConfig.cmake").is_file()
+    assert (Path(done.stdout.rstrip("\n")) / file).is_file()
+
+
+def test_get_include_is_the_printed_folder():
+    assert entrepot("--include-dir").stdout == f"{ep.get_include()}\n"
 
 
 def test_help_names_every_command_and_the_statuses():
@@ -131,3 +146,29 @@ def test_installed_script_prints_version():
         pytest.skip("entrepot was not installed by pip into this environment")
     done = completed([script, "--version"], timeout=60)
     assert done.stdout == f"entrepot {ep.__version__}\n"
+
+
+def test_info_has_what_a_bug_report_needs():
+    done = entrepot("info", env={**os.environ, "ENTREPOT_LOG": "", "SECRET_TOKEN": "hidden"})
+    assert (done.returncode, done.stderr) == (0, "")
+    sections = done.stdout.split("\n\n")
+    assert len(sections) == 5
+    versions, devices, backends, variables, packages = sections
+    assert f"entrepot  {ep.__version__} in " in versions
+    assert re.search(r"^built by +\S+ \d", versions, re.MULTILINE)
+    assert platform.python_version() in versions
+    assert re.search(r"^host +cpu ", devices, re.MULTILINE)
+    assert re.search(r"^host +present", backends, re.MULTILINE)
+    assert re.search(r"^ENTREPOT_LOG\b", variables, re.MULTILINE)
+    assert re.search(rf"^rich +{importlib.metadata.version('rich')}$", packages, re.MULTILINE)
+    assert "hidden" not in done.stdout
+
+
+def test_info_imports_no_array_library():
+    program = (
+        "import sys; from entrepot.cli import main; main(['info']); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    loaded = completed([sys.executable, "-c", program]).stderr.split()
+    assert "entrepot.info" in loaded
+    assert not {"numpy", "dpctl", "torch", "jax", "cupy"} & set(loaded)
