@@ -366,7 +366,12 @@ def failure(outcome: Outcome) -> list[str]:
 
 
 def versions_text(results: Sequence[Result]) -> str:
-    found = {name: version for result in results for name, version in result.versions.items()}
+    # without the commit of a build between releases, which would change the page each time
+    found = {
+        name: version.partition("+g")[0]
+        for result in results
+        for name, version in result.versions.items()
+    }
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
 
