@@ -30,8 +30,7 @@ NB_MODULE(rows_nanobind, m) {
 
     m.def(
         "row_sums",
-        [](const entrepot::Array &matrix) {
-            matrix.wait_for_host(false);
+        [](const entrepot::ArrayWith<entrepot::on_host> &matrix) {
             return entrepot::visit<float, double>(
                 matrix, [&]<class T>(std::type_identity<T>) { return row_sums<T>(matrix); });
         },

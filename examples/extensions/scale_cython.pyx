@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from entrepot.c_api cimport (
-    ENTREPOT_FLOAT, ENTREPOT_HOST, ENTREPOT_WRITABLE, entrepot_array, entrepot_c_api, entrepot_import, entrepot_view
+    ENTREPOT_DTYPE_FLOAT, ENTREPOT_HOST, ENTREPOT_WRITABLE, entrepot_array, entrepot_c_api, entrepot_import, entrepot_view
 )
 
 
@@ -27,7 +27,7 @@ def scale(array, double factor):
     cdef entrepot_array *handle = entrepot.from_object(array, ENTREPOT_WRITABLE | ENTREPOT_HOST)
     cdef const entrepot_view *view = entrepot.view(handle)
     try:
-        if view.dtype_code != ENTREPOT_FLOAT or view.dtype_bits not in (32, 64):
+        if view.dtype_code != ENTREPOT_DTYPE_FLOAT or view.dtype_bits not in (32, 64):
             raise ValueError("scale takes arrays of float32 or float64")
         with nogil:
             scale_axis(view, <char *> view.data, 0, factor)

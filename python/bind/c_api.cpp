@@ -83,6 +83,14 @@ static_assert(ENTREPOT_KIND_HOST == static_cast<int>(UsmKind::host) &&
 
 // ABI of compiled extensions: a new version must not move the members of an earlier one.
 constexpr std::size_t slot(std::size_t number) { return number * sizeof(void (*)()); }
+static_assert(ENTREPOT_DTYPE_INT == static_cast<int>(TypeCode::integer) &&
+              ENTREPOT_DTYPE_UINT == static_cast<int>(TypeCode::unsigned_integer) &&
+              ENTREPOT_DTYPE_FLOAT == static_cast<int>(TypeCode::floating) &&
+              ENTREPOT_DTYPE_BFLOAT == static_cast<int>(TypeCode::bfloat) &&
+              ENTREPOT_DTYPE_COMPLEX == static_cast<int>(TypeCode::complex) &&
+              ENTREPOT_DTYPE_BOOL == static_cast<int>(TypeCode::boolean) &&
+              ENTREPOT_DTYPE_FLOAT8_E8M0FNU == static_cast<int>(TypeCode::float8_e8m0fnu) &&
+              ENTREPOT_DTYPE_FLOAT4_E2M1FN == static_cast<int>(TypeCode::float4_e2m1fn));
 static_assert(offsetof(entrepot_c_api, version) == 0 &&
                   offsetof(entrepot_c_api, from_object) == slot(1) &&
                   offsetof(entrepot_c_api, to_object) == slot(2) &&

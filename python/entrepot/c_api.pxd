@@ -1,5 +1,6 @@
-# The C interface for Cython: `from entrepot.c_api cimport entrepot_import, …`. Compile with the headers of entrepot (entrepot::headers).
-# Functions that set an exception raise it.
+# The C interface for Cython: `from entrepot.c_api cimport entrepot_import, …`. Compile with the
+# headers of entrepot (entrepot::headers). Functions that set an exception raise it.
+from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
 
@@ -16,24 +17,24 @@ cdef extern from "entrepot/python/c_api.h":
         ENTREPOT_KIND_SHARED
 
     enum entrepot_dtype_code:
-        ENTREPOT_INT
-        ENTREPOT_UINT
-        ENTREPOT_FLOAT
-        ENTREPOT_OPAQUE
-        ENTREPOT_BFLOAT
-        ENTREPOT_COMPLEX
-        ENTREPOT_BOOL
-        ENTREPOT_FLOAT8_E3M4
-        ENTREPOT_FLOAT8_E4M3
-        ENTREPOT_FLOAT8_E4M3B11FNUZ
-        ENTREPOT_FLOAT8_E4M3FN
-        ENTREPOT_FLOAT8_E4M3FNUZ
-        ENTREPOT_FLOAT8_E5M2
-        ENTREPOT_FLOAT8_E5M2FNUZ
-        ENTREPOT_FLOAT8_E8M0FNU
-        ENTREPOT_FLOAT6_E2M3FN
-        ENTREPOT_FLOAT6_E3M2FN
-        ENTREPOT_FLOAT4_E2M1FN
+        ENTREPOT_DTYPE_INT
+        ENTREPOT_DTYPE_UINT
+        ENTREPOT_DTYPE_FLOAT
+        ENTREPOT_DTYPE_OPAQUE
+        ENTREPOT_DTYPE_BFLOAT
+        ENTREPOT_DTYPE_COMPLEX
+        ENTREPOT_DTYPE_BOOL
+        ENTREPOT_DTYPE_FLOAT8_E3M4
+        ENTREPOT_DTYPE_FLOAT8_E4M3
+        ENTREPOT_DTYPE_FLOAT8_E4M3B11FNUZ
+        ENTREPOT_DTYPE_FLOAT8_E4M3FN
+        ENTREPOT_DTYPE_FLOAT8_E4M3FNUZ
+        ENTREPOT_DTYPE_FLOAT8_E5M2
+        ENTREPOT_DTYPE_FLOAT8_E5M2FNUZ
+        ENTREPOT_DTYPE_FLOAT8_E8M0FNU
+        ENTREPOT_DTYPE_FLOAT6_E2M3FN
+        ENTREPOT_DTYPE_FLOAT6_E3M2FN
+        ENTREPOT_DTYPE_FLOAT4_E2M1FN
 
     ctypedef struct entrepot_view:
         void *data
@@ -68,9 +69,9 @@ cdef extern from "entrepot/python/c_api.h":
         int (*after_use)(entrepot_array *array, int writes) except -1
         int (*wait_for_host)(entrepot_array *array, int writes) except -1
         int (*argument)(object, const char *type, int writes, const char *function,
-                        const char *name, void **address, void **held) except -1
+                        const char *name, void **address, PyObject **held) except -1
         entrepot_array *(*from_address)(const entrepot_view *memory,
-                                        void (*deleter)(void *user) noexcept,
+                                        void (*deleter)(void *user) noexcept nogil,
                                         void *user) except NULL
 
     const entrepot_c_api *entrepot_import() except NULL

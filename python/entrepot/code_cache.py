@@ -102,6 +102,12 @@ def main(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def contents() -> str:
+    """How many entries the cache has, and their size."""
+    sizes = [state.st_size for kind in KINDS for path, state in _files(kind) if _is_whole(path)]
+    return f"{len(sizes)} entries, {bytes_text(sum(sizes))}"
+
+
 def _sums(kind: str) -> list[str]:
     states = [state for path, state in _files(kind) if _is_whole(path)]
     newest = max((state.st_mtime for state in states), default=None)

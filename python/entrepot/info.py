@@ -11,16 +11,18 @@ from pathlib import Path
 
 from . import __version__, _core, _table, code_cache, device_list
 
-#: Variables that change what Entrepot or a runtime below it does. Others may be private.
+#: Variables that change what Entrepot or a runtime below it does. Other variables may hold secrets.
 VARIABLES = re.compile(
-    r"ENTREPOT_.*|ONEAPI_.*|SYCL_.*|UR_.*|ZE_.*|OCL_.*|OPENCL_.*|CUDA_.*|NVIDIA_.*|HIP_.*|ROCR_.*"
-    r"|HSA_.*|NUMBA_.*|JAX_PLATFORMS|XLA_.*|PYTORCH_.*|XDG_CACHE_HOME|LD_LIBRARY_PATH|LD_PRELOAD"
+    r"ENTREPOT_.*|ONEAPI_.*|SYCL_.*|UR_.*|ZES?_.*|OCL_.*|OPENCL_.*|CUDA_.*|HIP_.*|ROCR_.*|HSA_.*"
+    r"|AMD_LOG_LEVEL|GPU_DEVICE_ORDINAL|NVIDIA_(VISIBLE_DEVICES|DRIVER_CAPABILITIES|TF32_OVERRIDE)"
+    r"|NUMBA_.*|JAX_PLATFORMS|XLA_.*|PYTORCH_.*|XDG_CACHE_HOME|LD_LIBRARY_PATH|LD_PRELOAD"
     r"|CC|CXX|OMP_.*|PYTHONMALLOC|PYTHON_GIL"
 )
+SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 #: Packages that exchange memory with Entrepot, or that Entrepot's runtimes come from.
 PACKAGES = re.compile(
-    r"numpy|ml[-_.]dtypes|torch|cupy.*|jax|jaxlib|numba|numba[-_.]cuda|dpctl|dpnp|hip[-_.]python"
-    r"|cuda[-_.].*|intel[-_.](sycl|opencl)[-_.]rt|nvidia[-_.]cuda[-_.].*|apache[-_.]tvm[-_.]ffi"
+    r"numpy|ml[-_.]dtypes|torch|cupy.*|jax|jaxlib|numba|numba[-_.]cuda|dpctl|dpnp|hip[-_.]python.*"
+    r"|cuda[-_.].*|intel[-_].*[-_.]rt|nvidia[-_.].*|apache[-_.]tvm[-_.]ffi|pytorch[-_.]triton"
     r"|mpi4py|nanobind|pybind11|cython|rich|triton|warp[-_.]lang|ray|dask|distributed|ucxx.*|rmm.*",
     re.IGNORECASE,
 )
@@ -38,11 +40,7 @@ def _system() -> str:
 
 def _cache() -> str:
     place = code_cache.directory()
-    if place is None:
-        return "off"
-    files = [path for kind in code_cache.KINDS for path in code_cache.kept(kind)]
-    size = sum(path.stat().st_size for path in files if path.exists())
-    return f"{place}: {len(files)} entries, {device_list.bytes_text(size)}"
+    return "off" if place is None else f"{place}: {code_cache.contents()}"
 
 
 def versions() -> list[tuple[str, str]]:
@@ -57,17 +55,21 @@ def versions() -> list[tuple[str, str]]:
 
 
 def variables() -> list[tuple[str, str]]:
-    """The environment's variables that matter here, with their values."""
-    return sorted(item for item in os.environ.items() if VARIABLES.fullmatch(item[0]))
+    """The environment's variables that matter here, with their values, but without secrets."""
+    return sorted(
+        (name, "(hidden)" if SECRET.search(name) else value)
+        for name, value in os.environ.items()
+        if VARIABLES.fullmatch(name)
+    )
 
 
 def packages() -> list[tuple[str, str]]:
     """The installed packages that matter here, with their versions. None is imported."""
-    found = {
-        name: distribution.version
-        for distribution in metadata.distributions()
-        if (name := distribution.metadata["Name"]) and PACKAGES.fullmatch(name)
-    }
+    found: dict[str, str] = {}
+    for distribution in metadata.distributions():
+        name = distribution.metadata["Name"]
+        if name and PACKAGES.fullmatch(name):
+            found.setdefault(name, distribution.version)  # the first on the path is imported
     return sorted(found.items(), key=lambda item: item[0].lower())
 
 

@@ -165,6 +165,19 @@ def test_nanobind_converts_arrays_both_ways(extensions):
 
 
 @pytest.mark.numpy
+def test_refused_array_goes_to_other_nanobind_overload(extensions):
+    source = """if True:
+        import numpy as np
+        from scale_nanobind import is_array
+
+        swapped = np.ones(3, dtype="f8").view(">f8")
+        print([is_array(each) for each in (np.ones(3), swapped, [1.0], 3)])
+    """
+    said = run(sys.executable, "-c", source, PYTHONPATH=extensions)
+    assert said == "[True, False, False, False]\n"
+
+
+@pytest.mark.numpy
 def test_refusal_keeps_its_reason_in_nanobind(extensions):
     source = """if True:
         import numpy as np

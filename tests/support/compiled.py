@@ -24,7 +24,6 @@ def compiled_module(source: Path, folder: Path, *flags: str) -> ModuleType:
             "-Wextra",
             "-shared",
             "-fPIC",
-            "-fvisibility=hidden",
             f"-I{INCLUDE}",
             f"-I{sysconfig.get_path('include')}",
             *flags,

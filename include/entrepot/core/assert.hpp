@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#pragma GCC visibility push(hidden)
 namespace entrepot {
 
 [[noreturn]] inline void assertion_failed(const char *condition, const char *file,
@@ -12,6 +13,8 @@ namespace entrepot {
 }
 
 }  // namespace entrepot
+
+#pragma GCC visibility pop
 
 // The condition must have no side effects: builds without assertions compile but do not evaluate
 // it.

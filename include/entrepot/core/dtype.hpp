@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+// Extensions include this, and each may have been compiled with another version of it.
+#pragma GCC visibility push(hidden)
 namespace entrepot {
 
 enum class TypeCode : std::uint8_t {  // DLPack's numbers
@@ -186,3 +188,5 @@ bool is_format_of_ours(const char *format) noexcept;
 std::ostream &operator<<(std::ostream &out, Dtype dtype);
 
 }  // namespace entrepot
+
+#pragma GCC visibility pop

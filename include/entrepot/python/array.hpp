@@ -19,13 +19,18 @@
 #include <type_traits>
 #include <utility>
 
+#pragma GCC visibility push(hidden)
 namespace entrepot {
-inline namespace extension {  // distinct from the core's Array in the same program
+// Distinct from the core's Array in the same program, and from the classes of other extensions,
+// which may have been compiled with other headers.
+inline namespace extension {
 
-// A Python exception is set: return to the interpreter with it. The casters for nanobind and
-// pybind11 do so in their own way.
+// A Python exception is set: return to the interpreter with it.
 struct python_error : std::exception {
-    const char *what() const noexcept override { return "a Python exception is set"; }
+    const char *what() const noexcept override {
+        return "a Python exception is set: with nanobind, call entrepot::register_errors() in "
+               "NB_MODULE; elsewhere, catch entrepot::python_error and return nullptr";
+    }
 };
 
 // Requirements of an importer, combined by |.
@@ -57,8 +62,8 @@ class Array {
 public:
     Array() noexcept = default;
 
-    // Views the object's memory and never copies it. Throws python_error if the object has none, or
-    // does not meet the requirements.
+    // Views the object's memory and never copies it. Throws python_error if the object has
+    // none, or does not meet the requirements.
     explicit Array(PyObject *object, requirement needs = anything)
         : handle_(api().from_object(object, needs)) {
         if (!handle_)
@@ -89,23 +94,29 @@ public:
     static Array empty(std::span<const std::int64_t> shape, const char *device = nullptr,
                        int kind = ENTREPOT_KIND_HOST) {
         constexpr Dtype dtype = dtype_of<T>;
+        static_assert(dtype.lanes == 1, "new memory has elements of one lane");
         return take(api().empty(static_cast<std::int32_t>(shape.size()), shape.data(),
                                 static_cast<std::uint8_t>(dtype.code), dtype.bits, device, kind));
     }
 
-    // Views existing memory; memory of `const T` is read-only. Strides are in elements, none:
-    // C-contiguous. The drivers are asked for the device, unless its selector is given.
+    // Views existing memory from `data`, the lowest address. Memory of `const T` is read-only.
+    // `strides` are in elements and not negative; empty means C-contiguous. The drivers are
+    // asked for the device, unless its selector is given.
     //
-    // Ownership: `deleter(user)` is called once, after the last array is released and work on the
-    //            memory is done, on any thread and without the GIL. With a null deleter, the memory
-    //            must outlive the array.
-    // Throws: python_error; then the deleter is not called.
+    // Ownership: `deleter(user)` is called once, after the last array is released and work on
+    // the
+    //            memory is done, on any thread and without the GIL. With a null deleter, the
+    //            memory must outlive the array.
+    // Throws: python_error, or std::invalid_argument if the numbers of strides and extents
+    // differ;
+    //         then the deleter is not called.
     template <class T>
     static Array from_address(T *data, std::span<const std::int64_t> shape,
                               void (*deleter)(void *user) = nullptr, void *user = nullptr,
                               const char *device = nullptr,
                               std::span<const std::int64_t> strides = {}) {
         constexpr Dtype dtype = dtype_of<T>;
+        static_assert(dtype.lanes == 1, "memory is described by elements of one lane");
         if (!strides.empty() && strides.size() != shape.size())
             throw std::invalid_argument("an array needs as many strides as it has dimensions");
         entrepot_view memory{};
@@ -121,28 +132,40 @@ public:
         return take(api().from_address(&memory, deleter, user));
     }
 
-    void *data() const noexcept { return view_->data; }
-    std::size_t ndim() const noexcept { return static_cast<std::size_t>(view_->ndim); }
-    std::int64_t size() const noexcept { return view_->size; }
-    std::span<const std::int64_t> shape() const noexcept { return {view_->shape, ndim()}; }
-    // elements
-    std::span<const std::int64_t> strides() const noexcept { return {view_->strides, ndim()}; }
-    bool read_only() const noexcept { return view_->read_only != 0; }
-    bool host_accessible() const noexcept {
-        return view_->kind == ENTREPOT_KIND_HOST || view_->kind == ENTREPOT_KIND_SHARED;
+    // Requires: true for this and all functions below but object(). An array without a value is
+    //           false: a default-constructed or moved one.
+    explicit operator bool() const noexcept { return handle_ != nullptr; }
+
+    const entrepot_view &description() const noexcept {
+        ENTREPOT_ASSERT(view_);
+        return *view_;
     }
-    const char *device() const noexcept { return view_->device; }
-    const entrepot_view &description() const noexcept { return *view_; }
+    void *data() const noexcept { return description().data; }
+    std::size_t ndim() const noexcept { return static_cast<std::size_t>(description().ndim); }
+    std::int64_t size() const noexcept { return description().size; }
+    std::span<const std::int64_t> shape() const noexcept { return {description().shape, ndim()}; }
+    std::span<const std::int64_t> strides() const noexcept {  // in elements
+        return {description().strides, ndim()};
+    }
+    bool read_only() const noexcept { return description().read_only != 0; }
+    bool host_accessible() const noexcept {
+        return description().kind == ENTREPOT_KIND_HOST ||
+               description().kind == ENTREPOT_KIND_SHARED;
+    }
+    const char *device() const noexcept { return description().device; }
     Dtype dtype() const noexcept {
-        return {static_cast<TypeCode>(view_->dtype_code), view_->dtype_bits, view_->dtype_lanes};
+        const entrepot_view &view = description();
+        return {static_cast<TypeCode>(view.dtype_code), view.dtype_bits, view.dtype_lanes};
     }
     template <class T> bool is() const noexcept { return dtype() == dtype_of<T>; }
     bool is_c_contiguous() const noexcept {
+        if (size() == 0)
+            return true;
         std::int64_t expected = 1;
         for (std::size_t axis = ndim(); axis-- > 0;) {
-            if (view_->shape[axis] != 1 && view_->strides[axis] != expected)
-                return view_->size == 0;
-            expected *= view_->shape[axis];
+            if (shape()[axis] != 1 && strides()[axis] != expected)
+                return false;
+            expected *= shape()[axis];
         }
         return true;
     }
@@ -150,16 +173,20 @@ public:
     // Elements on the host, as T; as `const T` also those of read-only arrays. None of these
     // functions waits for pending work: require `on_host`, or call wait_for_host() before.
     //
-    // Throws: std::invalid_argument if the elements are not T, the array is read-only and T is not
+    // Throws: std::invalid_argument if the elements are not T, the array is read-only and T is
+    // not
     //         const, or the host cannot access the memory.
 
-    // By N indices, with any strides. With `layout` c_contiguous, loops over the last index are
-    // fast.
+    // By N indices, with any strides. With `layout` c_contiguous, compilers vectorize loops
+    // over the last index.
     //
-    // Throws: as above, and std::invalid_argument if the array has not N dimensions or not the
-    //         layout.
+    // Throws: as above, and std::invalid_argument if the rank is not N, or the layout is not
+    //         `layout`.
+    // Lifetime: the array outlives the view.
     template <class T, std::size_t N, requirement layout = anything>
-    View<T, N, layout == c_contiguous> view() const {
+    View<T, N, layout == c_contiguous> view() const && = delete;
+    template <class T, std::size_t N, requirement layout = anything>
+    View<T, N, layout == c_contiguous> view() const & {
         static_assert(layout == anything || layout == c_contiguous,
                       "a view's layout is anything or c_contiguous");
         check_elements<T>();
@@ -169,23 +196,26 @@ public:
                                         std::to_string(ndim()));
         if constexpr (layout == c_contiguous)
             check_contiguous();
-        return {static_cast<T *>(data()), view_->shape, view_->strides};
+        return {static_cast<T *>(data()), shape().data(), strides().data()};
     }
     // All elements of a C-contiguous array, of any number of dimensions.
     //
     // Throws: as above, and std::invalid_argument if the array is not C-contiguous.
-    template <class T> std::span<T> span() const {
+    // Lifetime: the array outlives the span.
+    template <class T> std::span<T> span() const && = delete;
+    template <class T> std::span<T> span() const & {
         check_elements<T>();
         check_contiguous();
         return {static_cast<T *>(data()), static_cast<std::size_t>(size())};
     }
     // Calls `visit(element)` with each element, in C order, with any strides.
-    template <class T, class Visit> void for_each(Visit visit) const {
+    template <class T, class Visit> void for_each(Visit &&visit) const {
         check_elements<T>();
-        FoldedAxes(shape(), strides()).for_each(static_cast<T *>(data()), visit);
+        detail::FoldedAxes(shape(), strides()).for_each(static_cast<T *>(data()), visit);
     }
 
-    // Returns: a new reference to an entrepot.Array, or to None if this is empty; nullptr with an
+    // Returns: a new reference to an entrepot.Array, or to None if this is empty; nullptr with
+    // an
     //          exception set.
     PyObject *object() const { return handle_ ? api().to_object(handle_) : Py_NewRef(Py_None); }
 
@@ -195,8 +225,6 @@ public:
     void before_use(bool writes) const { check(api().before_use(handle_, writes)); }
     void after_use(bool writes) const { check(api().after_use(handle_, writes)); }
     void wait_for_host(bool writes) const { check(api().wait_for_host(handle_, writes)); }
-
-    explicit operator bool() const noexcept { return handle_ != nullptr; }
 
 private:
     static Array take(entrepot_array *handle) {
@@ -215,8 +243,8 @@ private:
 
     template <class T> void check_elements() const {
         if (!is<T>())
-            throw std::invalid_argument("an array of " + text_of(dtype_of<T>) +
-                                        " was expected, not of " + text_of(dtype()));
+            throw std::invalid_argument("an array of " + detail::text_of(dtype_of<T>) +
+                                        " was expected, not of " + detail::text_of(dtype()));
         if (!host_accessible())
             throw std::invalid_argument(std::string("the host cannot access memory on ") +
                                         device() + ": copy the array to the host first");
@@ -233,6 +261,16 @@ private:
     const entrepot_view *view_ = nullptr;
 };
 
+// An Array that meets requirements, as a parameter of functions bound with nanobind.
+template <requirement needs> class ArrayWith : public Array {
+public:
+    ArrayWith() noexcept = default;
+    // Throws: python_error
+    explicit ArrayWith(PyObject *object) : Array(object, needs) {}
+};
+
+namespace detail {
+
 // `expected()` is the text of all types, for the message.
 template <class T, class... Others, class Visit, class Expected>
 decltype(auto) visit_one_of(const Array &array, Visit &visit, const Expected &expected) {
@@ -245,6 +283,8 @@ decltype(auto) visit_one_of(const Array &array, Visit &visit, const Expected &ex
     return visit(std::type_identity<T>());
 }
 
+}  // namespace detail
+
 // Calls `visit(std::type_identity<T>())` for the T among Types that the array's elements have.
 //
 // Returns: what `visit` returns, which must be of one type for all T.
@@ -252,13 +292,13 @@ decltype(auto) visit_one_of(const Array &array, Visit &visit, const Expected &ex
 template <class... Types, class Visit>
     requires(sizeof...(Types) != 0)
 decltype(auto) visit(const Array &array, Visit &&visit) {
-    return visit_one_of<Types...>(array, visit, [&]() -> std::string {
+    return detail::visit_one_of<Types...>(array, visit, [] {
         std::string names;
-        ((names += (names.empty() ? "" : ", ") + text_of(dtype_of<Types>)), ...);
+        ((names += (names.empty() ? "" : ", ") + detail::text_of(dtype_of<Types>)), ...);
         return names;
     });
 }
-// Does so for all types that C++ has: bool, integers, floats and complex numbers.
+// Does so for bool, integers, floats and complex numbers.
 template <class Visit> decltype(auto) visit(const Array &array, Visit &&visitor) {
     return visit<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
                  std::uint16_t, std::uint32_t, std::uint64_t, float16_t, bfloat16_t, float, double,
@@ -267,3 +307,5 @@ template <class Visit> decltype(auto) visit(const Array &array, Visit &&visitor)
 
 }  // namespace extension
 }  // namespace entrepot
+
+#pragma GCC visibility pop

@@ -2,10 +2,13 @@
 //
 //     m.def("scale", [](entrepot::Array x, double by) { … });
 //
+// With entrepot::ArrayWith<entrepot::writable | entrepot::on_host>, requirements are part of the
+// type.
+//
 // An object without memory, such as a list, makes the overload not match, as nanobind's casters do.
-// One whose memory is refused raises the refusal, which has the reason, and so do other exceptions
-// of its protocols. Inside a container, whose casters must not throw, both make the overload not
-// match.
+// A refused array raises the refusal, unless another overload takes it without a conversion. Other
+// exceptions of its protocols are raised too. Containers, whose casters must not throw, do not
+// match in all these cases.
 //
 // Functions that throw python_error need entrepot::register_errors() in NB_MODULE.
 #pragma once
@@ -17,16 +20,24 @@
 #include <optional>
 #include <utility>
 
+#pragma GCC visibility push(hidden)
 namespace entrepot {
 inline namespace extension {
 
-// Functions of the module raise the Python exception that is behind a python_error. Call it in
-// NB_MODULE.
+// Makes functions of the module raise the Python exception that is behind a python_error. NB_MODULE
+// calls it once. It imports the package, so a missing or older one is an ImportError there.
 inline void register_errors() {
+    try {
+        api();
+    } catch (const python_error &) {
+        nanobind::raise_python_error();
+    }
     nanobind::register_exception_translator([](const std::exception_ptr &thrown, void *) {
         try {
             std::rethrow_exception(thrown);
-        } catch (const python_error &) {  // the exception is set
+        } catch (const python_error &) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_SystemError, "a Python exception was cleared");
         }
     });
 }
@@ -36,17 +47,19 @@ inline void register_errors() {
 
 namespace nanobind::detail {
 
-template <> struct type_caster<entrepot::Array> {
-    using Value = entrepot::Array;
+template <class Array> struct entrepot_array_caster {
+    using Value = Array;
     static constexpr auto Name = const_name("entrepot.Array");
     template <class T> using Cast = movable_cast_t<T>;
 
-    bool from_python(handle source, uint8_t, cleanup_list *) noexcept {
+    bool from_python(handle source, uint8_t flags, cleanup_list *) noexcept {
         try {
-            value_ = entrepot::Array(source.ptr());
+            value_ = Value(source.ptr());
             return true;
         } catch (const entrepot::python_error &) {
-            if (PyErr_ExceptionMatches(PyExc_TypeError)) {  // the object has no memory
+            // Overloads are first tried without conversions, single functions with them only.
+            const bool is_last = flags & static_cast<uint8_t>(cast_flags::convert);
+            if (PyErr_ExceptionMatches(PyExc_TypeError) || (is_refusal() && !is_last)) {
                 PyErr_Clear();
                 return false;
             }
@@ -70,6 +83,12 @@ template <> struct type_caster<entrepot::Array> {
     }
 
 private:
+    // InterfaceError and ExchangeError derive from these.
+    static bool is_refusal() noexcept {
+        return PyErr_ExceptionMatches(PyExc_ValueError) ||
+               PyErr_ExceptionMatches(PyExc_BufferError);
+    }
+
     Value &value() {
         if (raised_)
             throw std::move(*raised_);
@@ -77,7 +96,14 @@ private:
     }
 
     Value value_;
-    std::optional<python_error> raised_;
+    std::optional<python_error> raised_;  // nanobind's, which holds the exception
+};
+
+template <> struct type_caster<entrepot::Array> : entrepot_array_caster<entrepot::Array> {};
+template <entrepot::requirement needs>
+struct type_caster<entrepot::ArrayWith<needs>> : entrepot_array_caster<entrepot::ArrayWith<needs>> {
 };
 
 }  // namespace nanobind::detail
+
+#pragma GCC visibility pop

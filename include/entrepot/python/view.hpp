@@ -11,17 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <stdexcept>
-#include <version>
-#ifdef __cpp_lib_mdspan
-#include <mdspan>
-#endif
 
+#pragma GCC visibility push(hidden)
 namespace entrepot {
 inline namespace extension {
 
-// With `is_contiguous`, elements that differ by 1 in the last index are neighbors, which compilers
-// turn into vector instructions.
+// With `is_contiguous`, the stride of the last index is 1 at compile time, so compilers
+// vectorize loops over it.
 //
 // Lifetime: the array outlives its views.
 // Thread safety: that of a pointer to the elements.
@@ -29,13 +25,19 @@ template <class T, std::size_t N, bool is_contiguous = false> class View {
 public:
     using element_type = T;
 
-    // Requires: N extents, and N strides in elements.
+    // Requires: N extents, and N strides in elements. With `is_contiguous`, the strides are
+    // those of
+    //           C order.
     View(T *data, const std::int64_t *extents, const std::int64_t *strides) noexcept : data_(data) {
-        for (std::size_t axis = 0; axis < N; ++axis) {
-            extents_[axis] = extents[axis];
-            strides_[axis] = strides[axis];
-        }
+        std::copy_n(extents, N, extents_.begin());
+        std::copy_n(strides, N, strides_.begin());
     }
+    // Converts to a view of const elements, and to one whose strides are not known.
+    template <class Other, bool other_is_contiguous>
+        requires(std::convertible_to<Other (*)[], T (*)[]> &&
+                 (other_is_contiguous || !is_contiguous))
+    View(const View<Other, N, other_is_contiguous> &other) noexcept
+        : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
 
     T *data() const noexcept { return data_; }  // the element whose indices are 0
     static constexpr std::size_t rank() noexcept { return N; }
@@ -43,6 +45,8 @@ public:
     std::int64_t stride(std::size_t axis) const noexcept {  // in elements
         return is_contiguous && axis + 1 == N ? 1 : strides_[axis];
     }
+    const std::array<std::int64_t, N> &extents() const noexcept { return extents_; }
+    const std::array<std::int64_t, N> &strides() const noexcept { return strides_; }
     std::int64_t size() const noexcept {  // in elements
         std::int64_t product = 1;
         for (const std::int64_t extent : extents_)
@@ -70,44 +74,23 @@ public:
         return (*this)(index);
     }
 
-#ifdef __cpp_lib_mdspan
-    // Throws: std::invalid_argument if a stride is negative or 0, which std::layout_stride
-    // excludes.
-    std::mdspan<T, std::dextents<std::int64_t, N>, std::layout_stride> mdspan() const {
-        for (std::size_t axis = 0; axis < N; ++axis)
-            if (extents_[axis] > 1 && strides_[axis] <= 0)
-                throw std::invalid_argument("std::mdspan cannot have strides below 1");
-        return {data_, {std::dextents<std::int64_t, N>(extents_), positive_strides()}};
-    }
-#endif
-
 private:
-#ifdef __cpp_lib_mdspan
-    // Strides of single elements, which nothing uses, may be any number.
-    std::array<std::int64_t, N> positive_strides() const noexcept {
-        std::array<std::int64_t, N> strides = strides_;
-        for (std::size_t axis = 0; axis < N; ++axis)
-            if (extents_[axis] <= 1 && strides[axis] <= 0)
-                strides[axis] = 1;
-        return strides;
-    }
-#endif
-
     T *data_;
     std::array<std::int64_t, N> extents_{}, strides_{};
 };
 
-// The axes of an array for loops in C order. Axes of one element are dropped, and neighbors whose
-// elements are evenly spaced are one axis.
+namespace detail {
+
+// The axes of an array for loops in C order. Axes of one element are dropped, and neighbors
+// whose elements are evenly spaced are one axis.
 class FoldedAxes {
 public:
-    struct Axis {
-        std::int64_t extent, stride;  // in elements
-    };
-
     FoldedAxes(std::span<const std::int64_t> extents,
                std::span<const std::int64_t> strides) noexcept {
         ENTREPOT_ASSERT(extents.size() <= most_axes && extents.size() == strides.size());
+        is_empty_ = std::find(extents.begin(), extents.end(), 0) != extents.end();
+        if (is_empty_)
+            return;
         for (std::size_t i = 0; i < extents.size(); ++i) {
             if (extents[i] == 1)
                 continue;
@@ -120,11 +103,10 @@ public:
 
     // Calls `visit` with each element. The innermost loop is a plain one.
     template <class T, class Visit> void for_each(T *item, Visit &visit) const {
+        if (is_empty_)
+            return;
         const Axis inner = count_ == 0 ? Axis{1, 1} : axes_[count_ - 1];
         const std::size_t outer = count_ == 0 ? 0 : count_ - 1;
-        for (std::size_t i = 0; i < count_; ++i)
-            if (axes_[i].extent == 0)
-                return;
         std::array<std::int64_t, most_axes> index;
         std::fill_n(index.begin(), outer, 0);
         for (;;) {
@@ -149,11 +131,19 @@ public:
     }
 
 private:
+    struct Axis {
+        std::int64_t extent, stride;  // in elements
+    };
     static constexpr std::size_t most_axes = 64;  // of an entrepot_view
 
     std::array<Axis, most_axes> axes_;
     std::size_t count_ = 0;
+    bool is_empty_;
 };
+
+}  // namespace detail
 
 }  // namespace extension
 }  // namespace entrepot
+
+#pragma GCC visibility pop

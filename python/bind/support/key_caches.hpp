@@ -17,9 +17,8 @@ namespace entrepot::python {
 template <class Entry> struct CacheSet {
     Entry newer, older;
 
-    template <std::size_t sets>
-    static CacheSet &of(const void *key, std::array<CacheSet, sets> &all) noexcept {
-        return all[(reinterpret_cast<std::uintptr_t>(key) >> 4) % sets];
+    template <class Sets> static auto &of(const void *key, Sets &all) noexcept {
+        return all[(reinterpret_cast<std::uintptr_t>(key) >> 4) % all.size()];
     }
 };
 
@@ -35,7 +34,8 @@ public:
         if (set.older.holds(type, version))
             return set.older.answer;
         const Answer answer = look_up();
-        set.older = set.newer;
+        if (set.newer.type != type)  // else it has changed
+            set.older = set.newer;
         set.newer = {type, version, answer};
         return answer;
     }
@@ -66,7 +66,7 @@ public:
         return add(set, object, look_up);
     }
     // Returns: the answer for a cached object; else a value-initialized one.
-    Answer peek(PyObject *object) noexcept {
+    Answer peek(PyObject *object) const noexcept {
         const CacheSet<Entry> &set = CacheSet<Entry>::of(object, sets_);
         if (set.newer.object.get() == object) [[likely]]
             return set.newer.answer;

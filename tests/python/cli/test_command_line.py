@@ -149,7 +149,15 @@ def test_installed_script_prints_version():
 
 
 def test_info_has_what_a_bug_report_needs():
-    done = entrepot("info", env={**os.environ, "ENTREPOT_LOG": "", "SECRET_TOKEN": "hidden"})
+    done = entrepot(
+        "info",
+        env={
+            **os.environ,
+            "ENTREPOT_LOG": "",
+            "NVIDIA_API_KEY": "secret",
+            "ENTREPOT_KEY": "secret",
+        },
+    )
     assert (done.returncode, done.stderr) == (0, "")
     sections = done.stdout.split("\n\n")
     assert len(sections) == 5
@@ -161,7 +169,8 @@ def test_info_has_what_a_bug_report_needs():
     assert re.search(r"^host +present", backends, re.MULTILINE)
     assert re.search(r"^ENTREPOT_LOG\b", variables, re.MULTILINE)
     assert re.search(rf"^rich +{importlib.metadata.version('rich')}$", packages, re.MULTILINE)
-    assert "hidden" not in done.stdout
+    assert re.search(r"^ENTREPOT_KEY +\(hidden\)$", variables, re.MULTILINE)
+    assert "secret" not in done.stdout
 
 
 def test_info_imports_no_array_library():

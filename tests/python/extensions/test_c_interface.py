@@ -19,6 +19,7 @@ from support.capsules import new_capsule
 from support.compiled import compiled_module
 from support.cuda_streams import NamesStream
 from support.places import SYCL, Place, every_place
+from support.processes import output_of
 
 pytestmark = pytest.mark.host
 
@@ -210,3 +211,18 @@ class TestNativeQueue:
         table.release(handle)
         gc.collect()
         assert owner() is None
+
+
+def test_cython_declarations_call_the_c_interface(tmp_path: Path) -> None:
+    source = tmp_path / "interface.cpp"
+    pyx = Path(__file__).with_name("interface.pyx")
+    output_of([sys.executable, "-m", "cython", "--cplus", "-3", pyx, "-o", source])
+    interface = compiled_module(source, tmp_path, "-Wno-unused-function")
+    buffer = bytearray(8)
+    assert interface.address_of(buffer) == ep.asarray(buffer).data_ptr
+    with pytest.raises(TypeError, match=r"address_of\(\) argument 'object': a list"):
+        interface.address_of([1])
+    array = interface.owned(5)
+    assert (array.shape, array.dtype, str(array.device)) == ((5,), ep.Dtype("float32"), "host")
+    with pytest.raises(ValueError):
+        interface.owned(-1)

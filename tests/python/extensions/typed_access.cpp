@@ -2,15 +2,37 @@
 // test_typed_access.py drives it.
 #include <entrepot/python/array.hpp>
 
-#include <array>
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <type_traits>
 
 namespace {
 
 using entrepot::Array;
+
+// The numbers of IEEE 754, and of the format of bfloat16.
+using Half = std::numeric_limits<entrepot::float16_t>;
+using BrainFloat = std::numeric_limits<entrepot::bfloat16_t>;
+static_assert(Half::max() == 65504.0f && Half::lowest() == -65504.0f);
+static_assert(Half::min() == 0x1p-14f && Half::denorm_min() == 0x1p-24f);
+static_assert(Half::epsilon() == 0x1p-10f && Half::digits == 11 && Half::digits10 == 3);
+static_assert(Half::max_digits10 == 5 && Half::min_exponent == -13 && Half::max_exponent == 16);
+static_assert(Half::min_exponent10 == -4 && Half::max_exponent10 == 4);
+static_assert(Half::infinity() == std::numeric_limits<float>::infinity());
+static_assert(Half::quiet_NaN() != Half::quiet_NaN());
+static_assert(BrainFloat::max() == 0x1.fep127f && BrainFloat::min() == 0x1p-126f);
+static_assert(BrainFloat::epsilon() == 0x1p-7f && BrainFloat::digits == 8);
+static_assert(BrainFloat::digits10 == 2 && BrainFloat::max_digits10 == 4);
+static_assert(BrainFloat::min_exponent == -125 && BrainFloat::max_exponent == 128);
+static_assert(BrainFloat::min_exponent10 == -37 && BrainFloat::max_exponent10 == 38);
+static_assert(BrainFloat::denorm_min() == 0x1p-133f);
+
+struct Sum {
+    double of = 0;
+    void operator()(float value) { of += value; }
+};
 
 // Runs the body. An entrepot exception needs no handling, for the Python exception is already set.
 template <class Body> PyObject *in_python(Body body) noexcept {
@@ -137,40 +159,37 @@ PyObject *size_of_float_or_double(PyObject *, PyObject *object) {
     });
 }
 
+// With a visitor that has state, passed as an lvalue.
+PyObject *sum(PyObject *, PyObject *object) {
+    return in_python([&] {
+        Sum sum;
+        Array(object).for_each<const float>(sum);
+        return PyFloat_FromDouble(sum.of);
+    });
+}
+
 PyObject *element_at(PyObject *, PyObject *arguments) {
     PyObject *object;
     Py_ssize_t i, j;
     if (!PyArg_ParseTuple(arguments, "Onn", &object, &i, &j))
         return nullptr;
-    return in_python(
-        [&] { return PyFloat_FromDouble(Array(object).view<const float, 2>()(i, j)); });
-}
-
-#ifdef __cpp_lib_mdspan
-PyObject *by_mdspan(PyObject *, PyObject *object) {
     return in_python([&] {
         const Array array(object);
-        const auto elements = array.view<const float, 2>().mdspan();
-        return list_of([&](auto append) {
-            for (std::int64_t i = 0; i < elements.extent(0); ++i)
-                for (std::int64_t j = 0; j < elements.extent(1); ++j)
-                    append(elements[std::array{i, j}]);
-        });
+        // a contiguous view of mutable elements converts to any other
+        const entrepot::View<const float, 2> view = array.view<float, 2, entrepot::c_contiguous>();
+        return PyFloat_FromDouble(view(i, j));
     });
 }
-#endif
 
 PyMethodDef methods[] = {{"by_for_each", by_for_each, METH_O, nullptr},
                          {"by_view", by_view, METH_O, nullptr},
                          {"by_contiguous_view", by_contiguous_view, METH_O, nullptr},
                          {"by_span", by_span, METH_O, nullptr},
-#ifdef __cpp_lib_mdspan
-                         {"by_mdspan", by_mdspan, METH_O, nullptr},
-#endif
                          {"halve", halve, METH_O, nullptr},
                          {"rounded_to_float16", rounded<entrepot::float16_t>, METH_O, nullptr},
                          {"rounded_to_bfloat16", rounded<entrepot::bfloat16_t>, METH_O, nullptr},
                          {"size_of_float_or_double", size_of_float_or_double, METH_O, nullptr},
+                         {"sum", sum, METH_O, nullptr},
                          {"element_at", element_at, METH_VARARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 
