@@ -6,27 +6,14 @@ which fits into a second-level cache, in place.
 
 from __future__ import annotations
 
-import importlib.util
-from types import ModuleType
 from typing import Any
 
-from .harness import Pair, built
-
-
-def loops() -> ModuleType | None:
-    """The module of benchmarks/cpp; None if it has not been built."""
-    for path in built().glob("benchmark_access.*so"):
-        spec = importlib.util.spec_from_file_location("benchmark_access", path)
-        assert spec and spec.loader
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-    return None
+from .harness import Pair, built_module
 
 
 def pairs() -> list[Pair]:
     """Each access that a layout has, against nanobind's fastest view of the layout."""
-    module = loops()
+    module = built_module("benchmark_access")
     if module is None:
         return []
     import numpy as np

@@ -11,11 +11,9 @@ kernels are in cuda_kernels.py.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
 import sys
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import cupy
@@ -32,6 +30,7 @@ from .harness import (
     Result,
     Side,
     built,
+    built_module,
     calls_of,
     measure,
     measure_together,
@@ -256,18 +255,9 @@ def others() -> list[Pair]:
     return found
 
 
-def floor_module() -> ModuleType | None:
-    """The module of lower bounds in benchmarks/cpp; None if it has not been built."""
-    sys.path.insert(0, str(built()))
-    try:
-        return importlib.import_module("benchmark_floors")
-    except ImportError:
-        return None
-
-
 def floors() -> list[Pair]:
     """Exchange against lower bounds: the other side does the least possible work."""
-    floor = floor_module()
+    floor = built_module("benchmark_floors")
     if floor is None:
         return []
     ours = ep.zeros(1024, "float32", device="cuda:0")
@@ -472,7 +462,7 @@ def streams() -> list[Result]:
             lambda: of_cupy.data.memset_async(1, of_cupy.nbytes, cupy_first)
         ),
     }  # fmt: skip
-    library, floor = driver(), floor_module()
+    library, floor = driver(), built_module("benchmark_floors")
     if library and floor:
         names["breathe"] = floor.breathe
         sides["driver"] = (
@@ -584,7 +574,7 @@ def library_launches() -> list[Result]:
     sides: dict[str, Side] = {name: (call, nothing) for name, call in calls.items()}
     sides["tensors, side stream"] = (within(torch.cuda.stream(side), calls["tensors"]), nothing)
     sides["CuPy, side stream"] = (within(cupy_side, calls["CuPy"]), nothing)
-    library, floor = driver(), floor_module()
+    library, floor = driver(), built_module("benchmark_floors")
     if library is None or floor is None:
         return []
     address = names["ours_a"].data_ptr

@@ -6,6 +6,7 @@ the median, the machine had other work.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import statistics
@@ -17,6 +18,7 @@ import timeit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 ROUNDS = 9
@@ -184,6 +186,15 @@ def processes_ns(pair: Pair, runs: int) -> Result:
 def built() -> Path:
     """The build folder of benchmarks/cpp."""
     return Path(os.environ.get("ENTREPOT_CPP_BENCHMARKS", "build/wheel/benchmarks/cpp"))
+
+
+def built_module(name: str) -> ModuleType | None:
+    """A module of benchmarks/cpp; None if it has not been built."""
+    sys.path.insert(0, str(built()))
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
 
 
 def runtime_ns(program: str, *arguments: str | Path) -> dict[str, float]:

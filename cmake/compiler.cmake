@@ -27,7 +27,7 @@ target_compile_options(entrepot_warnings INTERFACE
                        $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-error=maybe-uninitialized -Wno-error=restrict>)
 
 # Every function begins at a cache line. Otherwise an edit moves unrelated functions, and rows of
-# `benchmarks adapters` become up to 15 % slower with the same instructions.
+# `benchmarks adapters` become slower with the same instructions.
 add_compile_options($<$<CONFIG:Release,RelWithDebInfo>:-falign-functions=64>)
 
 # Enables ENTREPOT_ASSERT (include/entrepot/core/assert.hpp).

@@ -99,13 +99,8 @@ def get_include() -> str:
     >>> os.path.isfile(os.path.join(entrepot.get_include(), "entrepot", "python", "c_api.h"))
     True
     """
-    return f"{_folder()}/include"
-
-
-def _folder() -> str:
     # in a working copy, the compiled module and the headers are in another folder than this file
-    folder: str = _core.__file__.rpartition("/")[0]
-    return folder
+    return f"{_core.__file__.rpartition('/')[0]}/include"
 
 
 # Type checkers take it as true; importing it from typing would double the import time.

@@ -29,8 +29,9 @@ PACKAGES = re.compile(
 
 
 def _python() -> str:
-    threads = "without" if not getattr(sys, "_is_gil_enabled", lambda: True)() else "with"
-    return f"{platform.python_implementation()} {platform.python_version()}, {threads} the GIL"
+    has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    gil = "with the GIL" if has_gil else "without the GIL"
+    return f"{platform.python_implementation()} {platform.python_version()}, {gil}"
 
 
 def _system() -> str:

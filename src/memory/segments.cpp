@@ -63,7 +63,8 @@ void Segments::add(Block segment, std::size_t bytes) {
     ENTREPOT_ASSERT(bytes != 0 && bytes <= segment.bytes);
     Queue bound = std::move(segment.queue);
     char *const start = static_cast<char *>(segment.data);
-    const auto row = segments_.emplace(start, Segment{segment, next_number_++}).first;
+    const auto [row, is_new] = segments_.emplace(start, Segment{segment, next_number_++});
+    ENTREPOT_ASSERT(is_new);  // else: the upstream made the same block twice
     const std::size_t rest = segment.bytes - bytes;
     pieces_.emplace(start, Piece{bytes, &row->second, false, {}});
     if (rest != 0) {

@@ -23,9 +23,9 @@ public:
     std::size_t cached() const noexcept { return cached_; }      // of those, free here
 
     // Takes a block of `bytes` from the shortest piece that is long enough and free for the queue.
-    // Pieces of equal length are taken by age of their segment: the choice does not depend on the
-    // addresses of the upstream.
-    // Adds to `bound` what pieces that are bound to another queue wait for.
+    // Among pieces of equal length, the oldest segment's is taken, so the choice does not depend on
+    // the addresses of the upstream. Adds to `bound` what pieces that are bound to another queue
+    // wait for.
     std::optional<FreeBlock> take(std::size_t bytes, std::size_t alignment, const Queue &queue,
                                   std::vector<Use> &bound);
     // Adds a block of the upstream. Its first `bytes` are in use, the rest is free.

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from .modules import load_module
-from .processes import completed
+from .processes import output_of
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 
@@ -16,7 +16,7 @@ INCLUDE = Path(__file__).resolve().parents[2] / "include"
 def compiled_module(source: Path, folder: Path, *flags: str) -> ModuleType:
     """A new module of the C++ file, built in the folder; ``flags`` are the compiler's."""
     module = folder / f"{source.stem}{sysconfig.get_config_var('EXT_SUFFIX')}"
-    built = completed(
+    output_of(
         [
             os.environ.get("CXX", "c++"),
             "-std=c++20",
@@ -32,5 +32,4 @@ def compiled_module(source: Path, folder: Path, *flags: str) -> ModuleType:
             module,
         ]
     )
-    assert built.returncode == 0, built.stderr
     return load_module(module, source.stem)

@@ -21,8 +21,8 @@
 
 #pragma GCC visibility push(hidden)
 namespace entrepot {
-// Distinct from the core's Array in the same program, and from the classes of other extensions,
-// which may have been compiled with other headers.
+// Distinct from the core's Array in the same program. Hidden, because other extensions may have
+// been compiled with other headers.
 inline namespace extension {
 
 // A Python exception is set: return to the interpreter with it.
@@ -62,8 +62,8 @@ class Array {
 public:
     Array() noexcept = default;
 
-    // Views the object's memory and never copies it. Throws python_error if the object has
-    // none, or does not meet the requirements.
+    // Views the object's memory and never copies it. Throws python_error if the object has none, or
+    // does not meet the requirements.
     explicit Array(PyObject *object, requirement needs = anything)
         : handle_(api().from_object(object, needs)) {
         if (!handle_)
@@ -100,15 +100,13 @@ public:
     }
 
     // Views existing memory from `data`, the lowest address. Memory of `const T` is read-only.
-    // `strides` are in elements and not negative; empty means C-contiguous. The drivers are
-    // asked for the device, unless its selector is given.
+    // `strides` are in elements and not negative; empty means C-contiguous. The drivers are asked
+    // for the device, unless its selector is given.
     //
-    // Ownership: `deleter(user)` is called once, after the last array is released and work on
-    // the
-    //            memory is done, on any thread and without the GIL. With a null deleter, the
-    //            memory must outlive the array.
-    // Throws: python_error, or std::invalid_argument if the numbers of strides and extents
-    // differ;
+    // Ownership: `deleter(user)` is called once, after the last array is released and work on the
+    //            memory is done, on any thread and without the GIL. With a null deleter, the memory
+    //            must outlive the array.
+    // Throws: python_error, or std::invalid_argument if the numbers of strides and extents differ;
     //         then the deleter is not called.
     template <class T>
     static Array from_address(T *data, std::span<const std::int64_t> shape,
@@ -132,8 +130,8 @@ public:
         return take(api().from_address(&memory, deleter, user));
     }
 
-    // Requires: true for this and all functions below but object(). An array without a value is
-    //           false: a default-constructed or moved one.
+    // False for an empty array, which is default-constructed or moved from. The functions below,
+    // except for object(), require a true one.
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
     const entrepot_view &description() const noexcept {
@@ -173,12 +171,11 @@ public:
     // Elements on the host, as T; as `const T` also those of read-only arrays. None of these
     // functions waits for pending work: require `on_host`, or call wait_for_host() before.
     //
-    // Throws: std::invalid_argument if the elements are not T, the array is read-only and T is
-    // not
+    // Throws: std::invalid_argument if the elements are not T, the array is read-only and T is not
     //         const, or the host cannot access the memory.
 
-    // By N indices, with any strides. With `layout` c_contiguous, compilers vectorize loops
-    // over the last index.
+    // By N indices, with any strides. With `layout` c_contiguous, compilers vectorize loops over
+    // the last index.
     //
     // Throws: as above, and std::invalid_argument if the rank is not N, or the layout is not
     //         `layout`.
@@ -214,8 +211,7 @@ public:
         detail::FoldedAxes(shape(), strides()).for_each(static_cast<T *>(data()), visit);
     }
 
-    // Returns: a new reference to an entrepot.Array, or to None if this is empty; nullptr with
-    // an
+    // Returns: a new reference to an entrepot.Array, or to None if this is empty; nullptr with an
     //          exception set.
     PyObject *object() const { return handle_ ? api().to_object(handle_) : Py_NewRef(Py_None); }
 
@@ -274,13 +270,13 @@ namespace detail {
 // `expected()` is the text of all types, for the message.
 template <class T, class... Others, class Visit, class Expected>
 decltype(auto) visit_one_of(const Array &array, Visit &visit, const Expected &expected) {
+    if (array.is<T>())
+        return visit(std::type_identity<T>());
     if constexpr (sizeof...(Others) != 0)
-        if (!array.is<T>())
-            return visit_one_of<Others...>(array, visit, expected);
-    if (!array.is<T>())
+        return visit_one_of<Others...>(array, visit, expected);
+    else
         throw std::invalid_argument("an array of " + expected() + " was expected, not of " +
                                     text_of(array.dtype()));
-    return visit(std::type_identity<T>());
 }
 
 }  // namespace detail

@@ -125,7 +125,7 @@ Dtype dtype_of_descr(PyObject *descr) {
     }
 }
 
-// The dtype objects of NumPy's own types are immortal and found in the first entry.
+// The dtype objects of NumPy's own types are immortal.
 ENTREPOT_GIL_GUARDED ObjectCache<Dtype, 32> descr_cache;
 
 Dtype cached_dtype(PyObject *descr) {

@@ -34,7 +34,7 @@ public:
         if (set.older.holds(type, version))
             return set.older.answer;
         const Answer answer = look_up();
-        if (set.newer.type != type)  // else it has changed
+        if (set.newer.type != type)  // else that entry is out of date
             set.older = set.newer;
         set.newer = {type, version, answer};
         return answer;
