@@ -18,7 +18,8 @@
 #   - GPU_CMAKE_ARGS, passed to CMake
 #   - GPU_CTEST, appended to the pattern of C++ tests
 #   - ENTREPOT_REQUIRE, the needs that must be met. The default is a CUDA device and every peer without
-#     dpctl, dpnp and HIP Python, which need libraries of SYCL or AMD.
+#     dpctl, dpnp and HIP Python, which need libraries of SYCL or AMD. If it is set, the pages of the
+#     documentation are not written, because they need every library of the default.
 #
 # For `python -m benchmarks.cuda`, build with GPU_CMAKE_ARGS=-DENTREPOT_ASSERTIONS=OFF: assertions
 # are on with tests, and slow short calls down.
@@ -30,6 +31,8 @@ build=build/gpu
 results=$build/results
 package=$PWD/$build/package
 carried=$PWD/build/carry
+writes_pages=1
+[[ -z ${ENTREPOT_REQUIRE:-} ]] || writes_pages=0
 peers=numpy,ml_dtypes,torch,cupy,jax,numba,numba_cuda,triton,cuda_core,tvm_ffi,mpi4py,nanobind
 parts=("$@")
 ((${#parts[@]})) || parts=(build cpp hip between order interop device memory kernel conformance check sanitize sanitize_python)
@@ -100,10 +103,11 @@ part_order() {
         ENTREPOT_SOAK_SECONDS=60 in_one_process tests/interop/test_stream_soak.py
 }
 
-# Writes the page of the documentation.
+# Writes its page before the test of that page.
 part_interop() {
-    local page=tests/interop/test_matrix_page.py
-    tests tests/interop --ignore=tests/interop/test_between_peers.py --ignore=$page --matrix=docs/cuda_matrix.md &&
+    local page=tests/interop/test_matrix_page.py write=()
+    ((writes_pages)) && write=(--matrix=docs/cuda_matrix.md)
+    tests tests/interop --ignore=tests/interop/test_between_peers.py --ignore=$page "${write[@]}" &&
         cp docs/cuda_matrix.md "$results" && in_python "$python" -m pytest -o minversion=7 -q -p no:xdist $page
 }
 
@@ -120,8 +124,12 @@ part_kernel() {
     tests tests/python/kernel
 }
 
-# Writes the page of the documentation, which tests of the next part check.
+# Writes its page, which tests of the next part check.
 part_conformance() {
+    ((writes_pages)) || {
+        echo "not written: ENTREPOT_REQUIRE is set"
+        return
+    }
     in_python "$python" tests/peers/conformance.py cuda && cp docs/conformance_cuda.md "$results"
 }
 

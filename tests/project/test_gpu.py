@@ -98,6 +98,22 @@ def test_order_runs_each_file_in_one_process(run, tmp_path):
     assert all("-p no:xdist" in each for each in (order, soak))
 
 
+@pytest.mark.parametrize("require", ["", "host,cuda,numpy"])
+def test_pages_are_written_only_with_every_library(run, tmp_path, monkeypatch, require):
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "ran $@"\n')
+    python.chmod(0o755)
+    for page in ("cuda_matrix.md", "conformance_cuda.md"):
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        (tmp_path / "docs" / page).touch()
+    monkeypatch.setenv("ENTREPOT_REQUIRE", require)
+    interop, conformance = run("interop", python), run("conformance", python)
+    for done in (interop, conformance):
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert ("--matrix=" in interop.stdout) == (not require)
+    assert ("conformance.py cuda" in conformance.stdout) == (not require)
+
+
 def test_parts_are_documented():
     text = GPU.read_text()
     (parts,) = re.findall(r"parts=\((\w.*)\)$", text, re.MULTILINE)
