@@ -7,7 +7,8 @@
 # not define.
 function(entrepot_add_plugin target)
     set(backends "${PROJECT_SOURCE_DIR}/src/backends")
-    add_library(${target} MODULE ${ARGN} "${backends}/cache.cpp" "${backends}/processor.cpp")
+    add_library(${target} MODULE ${ARGN} "${backends}/cache.cpp" "${backends}/processor.cpp"
+                                 "${PROJECT_SOURCE_DIR}/src/core/checked_mutex.cpp")
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS} entrepot_warnings)
     target_link_options(${target} PRIVATE "LINKER:--version-script=${backends}/exports.map,--no-undefined-version")

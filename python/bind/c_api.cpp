@@ -14,8 +14,8 @@
 
 #include <entrepot/core/counted.hpp>
 #include <entrepot/device/registry.hpp>
-#include <entrepot/exchange/address.hpp>
 #include <entrepot/memory/operation.hpp>
+#include <exchange/address.hpp>
 
 #include <atomic>
 #include <memory>

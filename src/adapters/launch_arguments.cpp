@@ -1,5 +1,5 @@
 // Launch arguments: offsets by the rules of the C ABI, and the enclosing block.
-#include <entrepot/adapters/launch_arguments.hpp>
+#include "adapters/launch_arguments.hpp"
 
 #include <entrepot/core/error.hpp>
 

@@ -1,5 +1,5 @@
 // Locating: asks the drivers that know addresses without a context, one after the other.
-#include <entrepot/adapters/locate.hpp>
+#include "adapters/locate.hpp"
 
 #include <entrepot/device/registry.hpp>
 

@@ -1,5 +1,5 @@
+#include "array/reach.hpp"
 #include <entrepot/array/copy.hpp>
-#include <entrepot/array/reach.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/operation.hpp>
 

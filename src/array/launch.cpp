@@ -1,7 +1,7 @@
+#include "array/reach.hpp"
+#include "memory/release.hpp"
 #include <entrepot/array/launch.hpp>
-#include <entrepot/array/reach.hpp>
 #include <entrepot/memory/operation.hpp>
-#include <entrepot/memory/release.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -1,5 +1,5 @@
-#include <entrepot/array/reach.hpp>
-#include <entrepot/core/interpreter_lock.hpp>
+#include "array/reach.hpp"
+#include "core/interpreter_lock.hpp"
 
 namespace entrepot {
 namespace {

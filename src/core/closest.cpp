@@ -1,4 +1,4 @@
-#include <entrepot/core/closest.hpp>
+#include "core/closest.hpp"
 
 #include <algorithm>
 #include <cstddef>

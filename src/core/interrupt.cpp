@@ -1,4 +1,4 @@
-#include <entrepot/core/interrupt.hpp>
+#include "core/interrupt.hpp"
 
 #include <atomic>
 #include <string>

@@ -1,5 +1,5 @@
 // RenewedMutex: one mutex for each process that has locked it.
-#include <entrepot/core/renewed_mutex.hpp>
+#include "core/renewed_mutex.hpp"
 
 #include <pthread.h>
 

@@ -7,7 +7,7 @@
 // Lock order
 //   The query may acquire the GIL, so the caller holds no mutex (interpreter_lock.hpp).
 #pragma once
-#include <entrepot/core/interpreter_lock.hpp>
+#include "core/interpreter_lock.hpp"
 #include <entrepot/device/device.hpp>
 #include <entrepot/device/fork_guard.hpp>
 #include <entrepot/device/registry.hpp>

@@ -1,7 +1,7 @@
 #include <entrepot/device/context.hpp>
 
+#include "core/interpreter_lock.hpp"
 #include "device/live_table.hpp"
-#include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/core/publish.hpp>
 
 #include <ostream>

@@ -2,7 +2,7 @@
 
 #include <ostream>
 
-#include <entrepot/core/interpreter_lock.hpp>
+#include "core/interpreter_lock.hpp"
 #include <entrepot/core/publish.hpp>
 
 namespace entrepot {

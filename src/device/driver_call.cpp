@@ -30,6 +30,10 @@ constexpr auto patience = std::chrono::milliseconds(200);
 
 }  // namespace
 
+constinit thread_local DriverCall::Slot *DriverCall::own = nullptr;
+constinit std::atomic<bool> DriverCall::is_ending{false};
+constinit std::atomic<DriverCall::Slot *> DriverCall::all{nullptr};
+
 // Releases the slot when its thread ends.
 struct DriverCall::SlotEnd {
     ~SlotEnd() {

@@ -1,7 +1,7 @@
 // The records of events (Event), and the lock of a queue under which they are recorded. Overview,
 // lock order and lifetime: device/queue.hpp.
 #pragma once
-#include <entrepot/core/interpreter_lock.hpp>
+#include "core/interpreter_lock.hpp"
 #include <entrepot/device/queue.hpp>
 
 #include <atomic>

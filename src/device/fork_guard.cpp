@@ -10,6 +10,9 @@
 #include <mutex>
 
 namespace entrepot::fork_guard {
+
+constinit std::atomic<bool> in_child{false};
+
 namespace {
 
 std::atomic<bool> armed{false};

@@ -1,6 +1,6 @@
 #include "device/loader.hpp"
 
-#include <entrepot/core/interrupt.hpp>
+#include "core/interrupt.hpp"
 #include <entrepot/device/registry.hpp>
 
 #include "backends/host/table.hpp"
@@ -246,7 +246,8 @@ std::string explain_no_sycl_device(const std::vector<std::string> &library_direc
     const char *named = std::getenv("OCL_ICD_FILENAMES");
     if (!named)
         return "OCL_ICD_FILENAMES is not set, so the OpenCL loader does not find " + cpu_device +
-               " (ENTREPOT_OPENCL_CPU=0 keeps entrepot from setting it)";
+               ": set it to that before the program starts (import entrepot does so, unless "
+               "ENTREPOT_OPENCL_CPU=0)";
     return std::string("OCL_ICD_FILENAMES is ") + named +
            ", but the platforms were listed and none found, probably before it was set: import "
            "entrepot before the first use of "

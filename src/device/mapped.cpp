@@ -68,6 +68,14 @@ std::string own_directory() {
                : ".";
 }
 
+std::vector<std::string> package_directories() {
+    const std::string packages = directory_of(own_directory());
+    if (!packages.ends_with("/site-packages") && !packages.ends_with("/dist-packages"))
+        return {};
+    return {packages + "/../..", packages + "/nvidia/cu13/lib", packages + "/nvidia/cuda_nvrtc/lib",
+            packages + "/_rocm_sdk_core/lib"};
+}
+
 std::string directory_of(const std::string &path) {
     const std::size_t slash = path.rfind('/');
     return slash == path.npos ? "." : path.substr(0, slash);

@@ -1,5 +1,5 @@
+#include "core/interrupt.hpp"
 #include "device/capture_release.hpp"
-#include <entrepot/core/interrupt.hpp>
 #include <entrepot/core/text.hpp>
 #include <entrepot/device/program.hpp>
 

@@ -1,11 +1,11 @@
 #include <entrepot/device/queue.hpp>
 
+#include "core/free_list.hpp"
+#include "core/interpreter_lock.hpp"
 #include "device/capture_release.hpp"
 #include "device/event_record.hpp"
 #include "device/fork_safe_mutex.hpp"
 #include "device/live_queues.hpp"
-#include <entrepot/core/free_list.hpp>
-#include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/core/publish.hpp>
 #include <entrepot/device/stream.hpp>
 

@@ -1,14 +1,16 @@
 #include <entrepot/device/registry.hpp>
 
-#include <entrepot/core/interpreter_lock.hpp>
+#include "core/interpreter_lock.hpp"
 #include <entrepot/core/publish.hpp>
 #include <entrepot/device/queue.hpp>
 
 #include "device/loader.hpp"
+#include "device/mapped.hpp"
 #include "device/selector.hpp"
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <list>
 #include <mutex>
 #include <sstream>
@@ -259,10 +261,14 @@ const Queue &initial_queue() {
 
 std::vector<std::string> library_directories() {
     const std::lock_guard locked(all().mutex);
-    return all().library_directories;
+    std::vector<std::string> directories = all().library_directories;
+    std::ranges::move(package_directories(), std::back_inserter(directories));
+    return directories;
 }
 
 namespace registry {
+
+constinit FirstUse<HostPlace> made_host_place;
 
 void add_library_directory(std::string directory) {
     const std::lock_guard locked(all().mutex);

@@ -1,5 +1,5 @@
 // Verifies an address: compares the caller's description with the drivers' answers.
-#include <entrepot/exchange/address.hpp>
+#include "exchange/address.hpp"
 #include <entrepot/exchange/host_view.hpp>
 #include <entrepot/memory/resource.hpp>
 

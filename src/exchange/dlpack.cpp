@@ -1,6 +1,6 @@
 // DLPack: checks the fields of a tensor, asks the runtime about its memory, and exports in pooled
 // blocks that are freed without Python.
-#include <entrepot/core/free_list.hpp>
+#include "core/free_list.hpp"
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <algorithm>

@@ -15,6 +15,9 @@
 #include <vector>
 
 namespace entrepot::dlpack {
+
+constinit std::atomic<const NamedDevice *> named_devices{nullptr};
+
 namespace {
 
 // Backends of SYCL root devices (first word of their selectors) that the SYCL plugin supports.

@@ -1,6 +1,6 @@
 // The libffi form of a type. The only header of src/ffi that includes libffi's.
 #pragma once
-#include <entrepot/ffi/type.hpp>
+#include "ffi/type.hpp"
 
 #include <ffi.h>
 

@@ -1,4 +1,4 @@
-#include <entrepot/ffi/library.hpp>
+#include "ffi/library.hpp"
 
 #include <entrepot/core/error.hpp>
 

@@ -1,4 +1,4 @@
-#include <entrepot/ffi/signature.hpp>
+#include "ffi/signature.hpp"
 
 #include <entrepot/core/error.hpp>
 

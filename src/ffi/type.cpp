@@ -1,4 +1,4 @@
-#include <entrepot/ffi/type.hpp>
+#include "ffi/type.hpp"
 
 #include <entrepot/core/error.hpp>
 

@@ -1,7 +1,7 @@
 // The driver of the compiler: calls the front end, the passes and the code generation in this
 // order.
-#include <entrepot/kernel/compiler.hpp>
-#include <entrepot/kernel/frontend/typed.hpp>
+#include "kernel/compiler.hpp"
+#include "kernel/frontend/typed.hpp"
 
 #include "kernel/codegen/dialects.hpp"
 #include "kernel/ir/module.hpp"

@@ -17,8 +17,8 @@
 // Fast paths
 //   is_empty() is one load.
 #pragma once
+#include "memory/release.hpp"
 #include <device/fork_safe_mutex.hpp>
-#include <entrepot/memory/release.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <algorithm>

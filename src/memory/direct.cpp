@@ -1,7 +1,7 @@
 // DirectResource: allocation and deferred freeing by the driver.
 #include <entrepot/memory/direct.hpp>
 
-#include <entrepot/core/interpreter_lock.hpp>
+#include "core/interpreter_lock.hpp"
 #include <entrepot/core/publish.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/driver_blocks.hpp>

@@ -1,10 +1,10 @@
 // Senders: the socket, its thread, and the other side of it.
 #include <memory/fd_server.hpp>
 
+#include "core/interrupt.hpp"
 #include <core/open_file.hpp>
 #include <core/uninterrupted.hpp>
 #include <entrepot/core/error.hpp>
-#include <entrepot/core/interrupt.hpp>
 #include <entrepot/core/publish.hpp>
 #include <entrepot/device/fork_guard.hpp>
 

@@ -3,12 +3,12 @@
 #include <entrepot/core/publish.hpp>
 #include <entrepot/memory/foreign_allocator.hpp>
 
+#include "memory/release.hpp"
 #include <core/thread_number.hpp>
 #include <device/fork_safe_mutex.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/device/stream.hpp>
-#include <entrepot/memory/release.hpp>
 
 #include <array>
 #include <atomic>

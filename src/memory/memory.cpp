@@ -2,12 +2,12 @@
 #include <entrepot/memory/memory.hpp>
 #include <entrepot/memory/operation.hpp>
 
-#include <entrepot/core/free_list.hpp>
+#include "core/free_list.hpp"
+#include "memory/release.hpp"
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/pool.hpp>
-#include <entrepot/memory/release.hpp>
 #include <entrepot/memory/statistics.hpp>
 #include <memory/ordering.hpp>
 #include <memory/owners.hpp>

@@ -1,9 +1,9 @@
 // The access log: waiting for and recording accesses, for queues and for the host.
 #include <memory/ordering.hpp>
 
+#include "core/interpreter_lock.hpp"
 #include <core/thread_number.hpp>
 #include <entrepot/core/assert.hpp>
-#include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/core/publish.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/memory/operation.hpp>

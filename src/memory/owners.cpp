@@ -1,11 +1,14 @@
 // Owners that wait, in one list for the process.
 #include <memory/owners.hpp>
 
+#include "memory/release.hpp"
 #include <entrepot/core/publish.hpp>
-#include <entrepot/memory/release.hpp>
 #include <memory/deferred.hpp>
 
 namespace entrepot {
+
+constinit std::atomic<std::size_t> owners_waiting{0};
+
 namespace {
 
 // Without a destructor: an owner that cannot be listed leaks, instead of being released under a

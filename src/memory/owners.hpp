@@ -12,7 +12,7 @@
 //   The list is never destroyed. Owners of device memory leak at process exit and in a marked child
 //   of fork() (may_call). Owners of host memory are released as before.
 #pragma once
-#include <entrepot/memory/release.hpp>
+#include "memory/release.hpp"
 #include <entrepot/memory/resource.hpp>
 
 namespace entrepot {

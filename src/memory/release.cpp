@@ -1,5 +1,5 @@
 // Deferred release: polls the owners and the blocks of every resource.
-#include <entrepot/memory/release.hpp>
+#include "memory/release.hpp"
 
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/pool.hpp>
@@ -7,6 +7,9 @@
 #include <memory/owners.hpp>
 
 namespace entrepot {
+
+constinit std::atomic<bool> process_ends{false};
+
 void release_finished() noexcept {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     release_finished_owners();

@@ -1,8 +1,8 @@
 // ShareableResource: allocation by the backends' IPC functions, and deferred release.
 #include <entrepot/memory/shareable.hpp>
 
+#include "core/interpreter_lock.hpp"
 #include <device/capture_release.hpp>
-#include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/core/publish.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/driver_blocks.hpp>

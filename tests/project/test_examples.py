@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -231,3 +232,116 @@ def test_type_error_alone_skips_nanobind_overload(extensions, raised, caught):
             print(repr(error), f"{{type(error).__name__}}: {{error}}", sep="\\n")
     """
     assert caught in run(sys.executable, "-c", source, PYTHONPATH=extensions)
+
+
+@pytest.fixture(scope="module")
+def programs():
+    """Folder of what was built with the installed libentrepot."""
+    cmake_dir = run(sys.executable, "-m", "entrepot", "--cmake-dir").strip()
+    with build_folder("cpp") as folder:
+        run("cmake", "-S", EXAMPLES / "cpp", "-B", folder, "-G", "Ninja",
+            f"-Dentrepot_ROOT={cmake_dir}",
+            f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
+        run("cmake", "--build", folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "host",
+        pytest.param("opencl:cpu:0", marks=pytest.mark.sycl),
+        pytest.param("cuda:0", marks=pytest.mark.cuda),
+    ],
+)
+def test_program_without_python_runs_on_each_device(programs, device):
+    assert run(programs / "two_queues", device) == f"{device}: 338350\n"
+
+
+def test_program_without_python_names_absent_device(programs):
+    done = subprocess.run([programs / "two_queues", "hip:77"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "hip" in done.stderr
+
+
+PASS_TABLE = """
+import ctypes, sys
+
+pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
+pointer_in.restype, pointer_in.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+library = ctypes.PyDLL(sys.argv[1])
+
+def copy_of(tensor):
+    table = pointer_in(type(tensor).__dlpack_c_exchange_api__, b"dlpack_exchange_api")
+    made, reason = ctypes.py_object(), ctypes.create_string_buffer(500)
+    failed = library.copy_of_tensor(
+        ctypes.c_void_p(table), ctypes.py_object(tensor), ctypes.byref(made), reason, 500
+    )
+    if failed:
+        raise RuntimeError(reason.value.decode())
+    return made.value
+"""
+
+
+def test_library_copies_through_dlpack_exchange(programs):
+    source = """
+import entrepot as ep
+
+given = ep.asarray(memoryview(bytearray(range(6)))).reshape(2, 3)[:, ::-1]
+made = copy_of(given)
+print(type(made) is ep.Array, made.data_ptr != given.data_ptr, made.strides)
+print(memoryview(made).tolist())
+"""
+    library = programs / "libdlpack_exchange.so"
+    said = run(sys.executable, "-c", PASS_TABLE + source, library)
+    assert said.splitlines() == ["True True (3, 1)", "[[2, 1, 0], [5, 4, 3]]"]
+
+
+@pytest.mark.torch
+def test_library_returns_tensor_of_the_other_library(programs):
+    source = """
+import torch
+
+made = copy_of(torch.arange(3.0))
+print(type(made).__name__, made.tolist())
+"""
+    library = programs / "libdlpack_exchange.so"
+    assert run(sys.executable, "-c", PASS_TABLE + source, library) == "Tensor [0.0, 1.0, 2.0]\n"
+
+
+def test_extension_allocates_from_resource_of_python(programs):
+    source = """if True:
+        import entrepot as ep
+        import entrepot.memory as mem
+        import shared_pool
+
+        in_use = mem.limit(1_000_000)
+        with mem.use_resource(in_use):
+            made = ep.from_dlpack(shared_pool.full(1000, 2.0, "host"))
+            try:
+                shared_pool.full(1_000_000, 2.0, "host")
+            except shared_pool.Error:
+                print("refused")
+        print(in_use.used_bytes, made.shape, memoryview(made)[999])
+        del made
+        print(in_use.used_bytes)
+    """
+    said = run(sys.executable, "-c", source, PYTHONPATH=programs)
+    assert said.splitlines() == ["refused", "4000 (1000,) 2.0", "0"]
+
+
+@pytest.mark.sycl
+def test_extension_waits_for_kernel_of_python(programs):
+    source = """if True:
+        import entrepot as ep
+        import shared_pool
+        from support import opencl_kernels
+
+        made = ep.from_dlpack(shared_pool.full(4, 2.0, "opencl:cpu:0"))
+        done = opencl_kernels.launch("slow", made.view("int32"))
+        first = shared_pool.first_of(made)
+        print(done.done, first == memoryview(made)[0] != 2.0)
+    """
+    tests = Path(__file__).resolve().parents[1]
+    said = run(sys.executable, "-c", source, PYTHONPATH=f"{programs}:{tests}")
+    assert said == "True True\n"

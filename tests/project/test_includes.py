@@ -175,6 +175,8 @@ def refusal(path: str, include: str) -> str | None:
         return f"{path}: no component is called {component!r}; add a row to COMPONENTS"
     if target.startswith("src/backends/") and (path, target) not in BUILT_IN:
         return f"{path}: <{include}> is a backend's own; components know backends by their table"
+    if path.startswith("include/") and target.startswith("src/"):
+        return f"{path}: <{include}> is private, and this header is installed without it"
     if target.startswith("python/"):
         return f"{path}: <{include}> belongs to the bindings, which stand above everything else"
     there = component_of(target)
@@ -226,19 +228,20 @@ def test_include_points_to_lower_folder():
         ("src/memory/pool.cpp", "entrepot/array/array.hpp"),
         ("src/array/copy.cpp", "entrepot/exchange/suai.hpp"),
         ("src/exchange/suai.cpp", "entrepot/adapters/pointer.hpp"),
+        ("include/entrepot/memory/memory.hpp", "memory/release.hpp"),
         ("src/memory/pool.cpp", "array/strided.hpp"),
         ("src/memory/pool.cpp", "../array/strided.hpp"),
         ("src/exchange/suai.cpp", "Python.h"),
         ("src/array/array.cpp", "nanobind/nanobind.h"),
-        ("src/kernel/ir/walk.hpp", "entrepot/kernel/frontend/syntax.hpp"),
+        ("src/kernel/ir/walk.hpp", "kernel/frontend/syntax.hpp"),
         ("src/kernel/ir/ranges.cpp", "kernel/passes/uniform.hpp"),
         ("src/kernel/frontend/lowering.cpp", "kernel/passes/check.hpp"),
         ("src/kernel/frontend/lowering.cpp", "entrepot/device/device.hpp"),
         ("src/kernel/passes/optimize.cpp", "kernel/codegen/dialects.hpp"),
-        ("src/kernel/passes/reach.cpp", "entrepot/kernel/frontend/syntax.hpp"),
+        ("src/kernel/passes/reach.cpp", "kernel/frontend/syntax.hpp"),
         ("src/kernel/codegen/emitter.cpp", "kernel/frontend/typing.hpp"),
-        ("src/kernel/codegen/emitter.cpp", "entrepot/kernel/compiler.hpp"),
-        ("src/kernel/compiler.cpp", "entrepot/kernel/runtime/launch.hpp"),
+        ("src/kernel/codegen/emitter.cpp", "kernel/compiler.hpp"),
+        ("src/kernel/compiler.cpp", "kernel/runtime/launch.hpp"),
         ("src/ffi/call.cpp", "entrepot/memory/memory.hpp"),
         ("src/memory/memory.cpp", "sycl/sycl.hpp"),
         ("src/device/registry.cpp", "cuda.h"),
@@ -253,7 +256,7 @@ def test_include_points_to_lower_folder():
         ("include/entrepot/python/array.hpp", "entrepot/array/array.hpp"),
         ("src/core/layout.cpp", "bind/module.hpp"),
         ("src/utils/strings.cpp", "string"),
-        ("include/entrepot/ffi/type.hpp", "ffi.h"),
+        ("include/entrepot/memory/memory.hpp", "ffi.h"),
         ("python/bind/ffi/function.cpp", "ffi.h"),
         ("src/ffi/type.cpp", "clang-c/Index.h"),
         ("python/bind/support/reference.hpp", "../memory/owner.hpp"),

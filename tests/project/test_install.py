@@ -44,7 +44,8 @@ def test_find_package_from_the_wheel(cmake_dir, tmp_path):
         path.relative_to(cmake_dir.parent / "include")
         for path in cmake_dir.parent.glob("include/entrepot/**/*.h*")
     )
-    assert {Path("entrepot/python/array.hpp"), Path("entrepot/python/adapters.h")} <= set(headers)
+    sources = (ROOT / "include").glob("entrepot/**/*.h*")
+    assert set(headers) == {path.relative_to(ROOT / "include") for path in sources}
     for declarations in ("adapters.pxd", "c_api.pxd"):
         assert (cmake_dir.parent / declarations).is_file(), "for Cython, beside the module"
     for number, header in enumerate(headers):
@@ -134,6 +135,41 @@ def test_extension_exports_its_own_symbols_only():
     assert [name for name in names if not name.startswith(("PyInit_", "entrepot_"))] == []
 
 
+def test_library_exports_names_of_entrepot_only(cmake_dir):
+    """Neither private functions nor templates of the C++ library, which every program has."""
+    (library,) = cmake_dir.parent.glob("libentrepot.so*")
+    names = exported_names(library)
+    assert any("5Array5empty" in name for name in names)
+    assert [name for name in names if not re.match("_Z(T[IVSHW])?N[KO]?8entrepot", name)] == []
+    assert [name for name in names if name.startswith("_ZN8entrepot8Segments")] == []
+
+
+def test_program_without_cmake_links_the_library(tmp_path):
+    if not shutil.which("pkg-config"):
+        pytest.skip("pkg-config is not installed")
+    found = run(sys.executable, "-m", "entrepot", "--pkg-config").strip()
+    env = {**os.environ, "PKG_CONFIG_PATH": found}
+    flags = run("pkg-config", "--cflags", "--libs", "entrepot", env=env).split()
+    folder = run("pkg-config", "--variable=libdir", "entrepot", env=env).strip()
+    source = ROOT / "examples" / "cpp" / "two_queues.cpp"
+    run(os.environ.get("CXX", "c++"), "-std=c++20", source, *flags, f"-Wl,-rpath,{folder}",
+        "-o", tmp_path / "two_queues")  # fmt: skip
+    assert run(tmp_path / "two_queues", "host") == "host: 338350\n"
+
+
+def test_library_is_installed_without_python(tmp_path):
+    build, prefix = tmp_path / "build", tmp_path / "prefix"
+    run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DCMAKE_INSTALL_PREFIX={prefix}",
+        "-DENTREPOT_PYTHON=OFF", "-DENTREPOT_SYCL=OFF", "-DENTREPOT_CUDA=OFF",
+        "-DENTREPOT_HIP=OFF", "-DENTREPOT_UNITY_BUILD=ON",
+        "-DCMAKE_BUILD_TYPE=Debug")  # fmt: skip
+    run("cmake", "--build", build, "--target", "install")
+    run("cmake", "-S", ROOT / "examples" / "cpp", "-B", tmp_path / "examples", "-G", "Ninja",
+        f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_DISABLE_FIND_PACKAGE_Python=ON")  # fmt: skip
+    run("cmake", "--build", tmp_path / "examples")
+    assert run(tmp_path / "examples" / "two_queues", "host") == "host: 338350\n"
+
+
 def test_plugins_export_their_entry_points_only():
     """The plugins of CUDA and HIP define different things under equal names."""
     import entrepot
@@ -163,9 +199,11 @@ def test_libraries_need_only_the_cpp_runtime_and_the_plugin_sycl():
             r"\(NEEDED\).*\[(.+)\]",
             run("readelf", "--dynamic", "--wide", library, env=os.environ | {"LC_ALL": "C"}),
         )
-        allowed = usual + (
-            r"|libsycl\.so\.\d+" if library.name.startswith("libentrepot_sycl") else ""
-        )
+        allowed = usual
+        if library.name.startswith("libentrepot_sycl"):
+            allowed += r"|libsycl\.so\.\d+"
+        if library.name.startswith("_core."):
+            allowed += r"|libentrepot\.so\.\d+\.\d+"
         assert needed
         assert [name for name in needed if not re.fullmatch(allowed, name)] == [], library
 

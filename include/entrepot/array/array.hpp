@@ -1,6 +1,7 @@
 // Array: memory seen through a type and a layout. A value: immutable, cheap to copy, and an owner
 // of its memory.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/dtype.hpp>
 #include <entrepot/core/layout.hpp>
 #include <entrepot/device/registry.hpp>
@@ -9,7 +10,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class Array {
 public:

@@ -2,13 +2,14 @@
 // and converts to bytes.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 #include <entrepot/memory/share.hpp>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 struct ArrayHandle {
     SharedMemory memory;

@@ -2,11 +2,12 @@
 // their memory.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 
 #include <cstddef>
 #include <span>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // False if the arrays share no byte. Requires: neither is empty.
 bool may_overlap(const Array &a, const Array &b);

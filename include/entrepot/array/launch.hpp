@@ -16,6 +16,7 @@
 //   of their memory. A captured launch gives the kernel and the memory to the graph.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/device/program.hpp>
 
@@ -23,7 +24,7 @@
 #include <cstddef>
 #include <span>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // A scalar or a struct, by value.
 struct Scalar {

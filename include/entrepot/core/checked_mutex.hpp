@@ -34,12 +34,13 @@
 // An extension that includes the installed headers has copies of its own, because the module hides
 // Entrepot's (python/exports.map). It may therefore differ from Entrepot.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/thread_safety.hpp>
 
 #include <mutex>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // The mutexes of this file that the calling thread holds. For ENTREPOT_ASSERT alone: without
 // assertions the functions are declared and not defined.
@@ -61,7 +62,7 @@ private:
         unsigned count;
         const std::mutex *leaf;
     };
-    static inline constinit thread_local List list{};
+    static constinit thread_local List list;  // every plugin has one of its own
 #endif
 };
 
@@ -112,38 +113,5 @@ public:
 private:
     Mutex &mutex_;
 };
-
-#ifdef ENTREPOT_ASSERTIONS
-
-inline bool HeldMutexes::is_empty() noexcept { return list.count == 0; }
-inline bool HeldMutexes::has_leaf() noexcept { return list.leaf != nullptr; }
-
-inline bool HeldMutexes::has(const std::mutex &mutex) noexcept {
-    for (unsigned i = 0; i < list.count; ++i)
-        if (list.all[i] == &mutex)
-            return true;
-    return false;
-}
-
-inline void HeldMutexes::add(const std::mutex &mutex, bool is_leaf) noexcept {
-    ENTREPOT_ASSERT(!has(mutex));  // else: deadlock
-    ENTREPOT_ASSERT(!list.leaf);   // no mutex is locked while a leaf is held
-    ENTREPOT_ASSERT(list.count < most);
-    list.all[list.count++] = &mutex;
-    if (is_leaf)
-        list.leaf = &mutex;
-}
-
-inline void HeldMutexes::remove(const std::mutex &mutex) noexcept {
-    ENTREPOT_ASSERT(has(mutex));  // a mutex is unlocked by the thread that locked it
-    unsigned i = 0;
-    while (list.all[i] != &mutex)
-        ++i;
-    list.all[i] = list.all[--list.count];
-    if (list.leaf == &mutex)
-        list.leaf = nullptr;
-}
-
-#endif
 
 }  // namespace entrepot

@@ -1,12 +1,13 @@
 // Reference counts inside the objects that they count, and IntrusivePtr, which owns one reference.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/assert.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <utility>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // Base class with a reference count, which begins with the reference of the object's creator. The
 // last release calls `Self::end`, which deletes the object by default.

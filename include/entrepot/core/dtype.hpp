@@ -1,5 +1,7 @@
 // Dtype: the type of an element as in DLPack; all other spellings derive from the table here.
 #pragma once
+#include <entrepot/core/api.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -13,7 +15,7 @@
 #pragma GCC visibility push(hidden)
 namespace entrepot {
 
-enum class TypeCode : std::uint8_t {  // DLPack's numbers
+enum class ENTREPOT_API TypeCode : std::uint8_t {  // DLPack's numbers
     integer = 0,
     unsigned_integer = 1,
     floating = 2,
@@ -35,7 +37,7 @@ enum class TypeCode : std::uint8_t {  // DLPack's numbers
 };
 
 // Has the layout of DLDataType. `lanes` above 1 is a short vector that counts as one element.
-struct Dtype {
+struct ENTREPOT_API Dtype {
     TypeCode code = TypeCode::floating;
     std::uint8_t bits = 32;  // of one lane
     std::uint16_t lanes = 1;
@@ -156,16 +158,16 @@ constexpr const DtypeRow *find_dtype(Dtype dtype) noexcept {
 
 // `float32`, and for vectors `float32x4`. A type outside the table prints its numbers: `code 3, 24
 // bits`.
-std::string name_of(Dtype dtype);
-std::optional<Dtype> dtype_from_name(std::string_view name) noexcept;
+ENTREPOT_API std::string name_of(Dtype dtype);
+ENTREPOT_API std::optional<Dtype> dtype_from_name(std::string_view name) noexcept;
 // Parses a typestr without byte order, which is then the host's: f4, u1, c8.
-std::optional<Dtype> dtype_from_kind_and_size(std::string_view text) noexcept;
+ENTREPOT_API std::optional<Dtype> dtype_from_kind_and_size(std::string_view text) noexcept;
 
 // The array interface's typestr: byte order, kind, bytes. nullopt if the type has none.
-std::optional<std::string_view> typestr_of(Dtype dtype) noexcept;
+ENTREPOT_API std::optional<std::string_view> typestr_of(Dtype dtype) noexcept;
 // Accepts `<`, `=` and `|`, and `>` for items of one byte. Throws InterfaceError, with the reason,
 // for others.
-Dtype dtype_from_typestr(std::string_view typestr);
+ENTREPOT_API Dtype dtype_from_typestr(std::string_view typestr);
 
 // The format of PEP 3118 in native form. nullopt if the type has none.
 constexpr std::optional<std::string_view> format_of(Dtype dtype) noexcept {
@@ -181,11 +183,11 @@ constexpr std::optional<std::string_view> format_of(Dtype dtype) noexcept {
 // Any single-item format, native (`@`, none) or standard (`=<>!`) sizes; `c` is uint8; a null
 // format is bytes. Throws ExchangeError for structures, byte-swapped items, and an itemsize that
 // contradicts the format.
-Dtype dtype_from_format(const char *format, std::int64_t itemsize);
+ENTREPOT_API Dtype dtype_from_format(const char *format, std::int64_t itemsize);
 // True if the format is one item of a type in the table, in any byte order.
-bool is_format_of_ours(const char *format) noexcept;
+ENTREPOT_API bool is_format_of_ours(const char *format) noexcept;
 
-std::ostream &operator<<(std::ostream &out, Dtype dtype);
+ENTREPOT_API std::ostream &operator<<(std::ostream &out, Dtype dtype);
 
 }  // namespace entrepot
 

@@ -1,6 +1,7 @@
 // Errors: one exception type whose kind is a row of a table. The Python exceptions are made from
 // the same table.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/text.hpp>
 
 #include <array>
@@ -8,7 +9,7 @@
 #include <ostream>
 #include <stdexcept>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 enum class ErrorKind : std::uint8_t {
     entrepot,    // base of the package's errors

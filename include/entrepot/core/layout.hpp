@@ -1,5 +1,7 @@
 // Layout: the shape and strides of an array, in elements, and its views without a copy.
 #pragma once
+#include <entrepot/core/api.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,7 +11,7 @@
 #include <span>
 #include <string>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 using Extents = std::span<const std::int64_t>;
 

@@ -1,10 +1,12 @@
 // Objects that are made at the first request, without a lock. FirstUse never destroys its object.
 #pragma once
+#include <entrepot/core/api.hpp>
+
 #include <atomic>
 #include <memory>
 #include <utility>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // Publishes `made`, unless another thread was faster: then `made` is destroyed. Returns: what is
 // published.

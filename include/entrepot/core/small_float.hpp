@@ -1,10 +1,12 @@
 // Small floats: float16 and bfloat16 as bits, for compilers without such types.
 #pragma once
+#include <entrepot/core/api.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // An IEEE 754 interchange format of 16 bits, by the widths of its fields.
 template <int exponent_bits, int fraction_bits> struct SmallFloat {

@@ -1,12 +1,14 @@
 // SmallVector: a vector whose first elements need no allocation.
 #pragma once
+#include <entrepot/core/api.hpp>
+
 #include <cstddef>
 #include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // The first `N` elements are in the object itself. Elements move when the vector grows beyond its
 // capacity.

@@ -1,12 +1,14 @@
 // Text for messages, in the classic locale: the program's locale might group the digits of sizes
 // and addresses.
 #pragma once
+#include <entrepot/core/api.hpp>
+
 #include <locale>
 #include <sstream>
 #include <string>
 #include <utility>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // Streams the parts into one string.
 template <class... Parts> std::string sentence_of(const Parts &...parts) {

@@ -1,5 +1,6 @@
 // Backend: a loaded backend's table, and the one place where its statuses become exceptions.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/error.hpp>
 #include <entrepot/device/backend.h>
@@ -10,7 +11,7 @@
 #include <string>
 #include <type_traits>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class Device;
 

@@ -6,6 +6,7 @@
 //   records. Constant fields need no lock. The last reference destroys the record without the GIL
 //   and without the table's mutex.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/counted.hpp>
 #include <entrepot/device/device.hpp>
 
@@ -14,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class Context {
 public:

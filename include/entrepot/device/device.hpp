@@ -1,6 +1,7 @@
 // Device: one device or sub-device of a backend. A value that is one pointer wide; devices live as
 // long as the process.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/error.hpp>
 #include <entrepot/device/backend.hpp>
 
@@ -12,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class Context;
 class Queue;

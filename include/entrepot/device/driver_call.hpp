@@ -5,10 +5,12 @@
 // would crash. From then on no thread enters a driver, and threads inside one get a moment to leave
 // it.
 #pragma once
+#include <entrepot/core/api.hpp>
+
 #include <atomic>
 #include <cstdint>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // Lives as long as a call. At process exit its constructor never returns, except on the thread that
 // runs the exit handlers. The thread that rests in it keeps every mutex that it holds.
@@ -45,10 +47,10 @@ private:
     static Slot &find_or_make_slot() noexcept;
     void rest() noexcept;
 
-    static inline constinit thread_local Slot *own = nullptr;
-    static inline std::atomic<bool> is_ending{false};
+    static constinit thread_local Slot *own;
+    static std::atomic<bool> is_ending;
     // never freed; a new thread reuses the slot of one that has ended
-    static inline std::atomic<Slot *> all{nullptr};
+    static std::atomic<Slot *> all;
 
     Slot &slot_;
 };

@@ -42,17 +42,19 @@
 //      200 ms to leave (driver_call.hpp).
 //   4. The destructors of the runtimes' libraries run.
 #pragma once
+#include <entrepot/core/api.hpp>
+
 #include <atomic>
 #include <string_view>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class Backend;
 
 namespace fork_guard {
 
 // Set by the pthread_atfork handler of an armed process, before the child has a second thread.
-inline std::atomic<bool> in_child{false};
+extern std::atomic<bool> in_child;
 
 inline bool is_child() noexcept { return in_child.load(std::memory_order_relaxed); }
 

@@ -1,6 +1,7 @@
 // Program and Kernel: source in one of a backend's dialects, and a function of it that a queue can
 // run.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/device/queue.hpp>
 
 #include <memory>
@@ -9,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 struct DialectRow {
     ep_dialect dialect;

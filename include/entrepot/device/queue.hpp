@@ -49,6 +49,7 @@
 //   handed it out again. Immortal queues are not counted. In a marked child of fork()
 //   (fork_guard.hpp) native handles leak.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/counted.hpp>
 #include <entrepot/device/context.hpp>
@@ -60,7 +61,7 @@
 #include <optional>
 #include <vector>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class Event {
 public:

@@ -1,6 +1,7 @@
 // The registry: which backends there are, which of them are absent and why, and the selector
 // grammar that names devices.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/publish.hpp>
 #include <entrepot/device/context.hpp>
 #include <entrepot/device/device.hpp>
@@ -9,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 struct BackendReport {
     std::string name;
@@ -55,10 +56,8 @@ struct HostPlace {
     Device device = host();
     Context context = device.default_context();
 };
-inline const HostPlace &host_place() {
-    static constinit FirstUse<HostPlace> made;
-    return made.get();
-}
+extern FirstUse<HostPlace> made_host_place;
+inline const HostPlace &host_place() { return made_host_place.get(); }
 
 // SYCL's default device: what its default selector finds. Throws: DeviceError if no device
 // qualifies.

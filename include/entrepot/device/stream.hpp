@@ -1,10 +1,11 @@
 // Streams of CUDA as queues: by the numbers that its default ones have, or by handle.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/device/queue.hpp>
 
 #include <cstdint>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // The numbers below the addresses: the legacy default stream and that of the thread. 0 may mean
 // either.

@@ -13,11 +13,12 @@
 //   Libraries are never unregistered. A stream may be destroyed after the call that asked for it
 //   (Queue::may_be_destroyed).
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/device/queue.hpp>
 
 #include <cstdint>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 struct StreamLibrary {
     const char *name = "";

@@ -5,11 +5,13 @@
 // and capsule into a Descriptor.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
 
 #include <string_view>
 
-namespace entrepot::array_interface {
+namespace ENTREPOT_API entrepot {
+namespace array_interface {
 
 inline constexpr int version = 3;
 inline constexpr exchange::Speaker speaker{"array interface", ErrorKind::interface};
@@ -65,4 +67,5 @@ Descriptor describe(const PyArrayInterface &interface, char (&typestr)[16]);
 // The flags that an array is exported with.
 int flags_of(const Array &array) noexcept;
 
-}  // namespace entrepot::array_interface
+}  // namespace array_interface
+}  // namespace entrepot

@@ -5,9 +5,11 @@
 // until it releases the Py_buffer, and writes only if that is not read-only.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
 
-namespace entrepot::buffer {
+namespace ENTREPOT_API entrepot {
+namespace buffer {
 
 inline constexpr exchange::Speaker speaker{"buffer protocol", ErrorKind::exchange};
 
@@ -32,4 +34,5 @@ struct Descriptor {
 // - strides that are no multiple of the item size, or misaligned items.
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {});
 
-}  // namespace entrepot::buffer
+}  // namespace buffer
+}  // namespace entrepot

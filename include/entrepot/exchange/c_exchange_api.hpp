@@ -5,9 +5,11 @@
 // All return 0, or -1 with a Python exception set. python/bind/exchange/c_exchange_api.cpp reads
 // the tables of other libraries and publishes ours.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
 
-namespace entrepot::dlpack {
+namespace ENTREPOT_API entrepot {
+namespace dlpack {
 
 struct DLPackExchangeAPIHeader {
     DLPackVersion version;
@@ -44,4 +46,5 @@ inline const DLPackExchangeAPI *find_compatible(const DLPackExchangeAPIHeader *n
                : nullptr;
 }
 
-}  // namespace entrepot::dlpack
+}  // namespace dlpack
+}  // namespace entrepot

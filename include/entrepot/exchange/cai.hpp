@@ -12,12 +12,14 @@
 // is asked if CUDA's does not know the pointer.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
 
 #include <cstdint>
 #include <optional>
 
-namespace entrepot::cai {
+namespace ENTREPOT_API entrepot {
+namespace cai {
 
 inline constexpr int version = 3;
 inline constexpr int oldest_version = 0;  // each has only added keys; PyTorch writes 2
@@ -60,4 +62,5 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {})
 // Throws: InterfaceError for memory that is neither CUDA's nor HIP's, DeviceError of the driver.
 std::optional<std::uintptr_t> stream_for_consumer(const Array &array);
 
-}  // namespace entrepot::cai
+}  // namespace cai
+}  // namespace entrepot

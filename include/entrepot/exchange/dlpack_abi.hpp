@@ -1,10 +1,13 @@
 // The structures of DLPack 1.3, under the specification's own names; binary compatible with
 // dlpack.h (a test compares them).
 #pragma once
+#include <entrepot/core/api.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
-namespace entrepot::dlpack {
+namespace ENTREPOT_API entrepot {
+namespace dlpack {
 
 struct DLPackVersion {
     std::uint32_t major;
@@ -87,4 +90,5 @@ struct CapsuleNames {
 inline constexpr CapsuleNames legacy_names{"dltensor", "used_dltensor"};
 inline constexpr CapsuleNames versioned_names{"dltensor_versioned", "used_dltensor_versioned"};
 
-}  // namespace entrepot::dlpack
+}  // namespace dlpack
+}  // namespace entrepot

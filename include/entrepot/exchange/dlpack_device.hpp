@@ -9,6 +9,7 @@
 // know the pointer. Libraries ported from CUDA to HIP may still use CUDA's types.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
 #include <entrepot/memory/resource.hpp>
@@ -17,7 +18,8 @@
 #include <atomic>
 #include <iosfwd>
 
-namespace entrepot::dlpack {
+namespace ENTREPOT_API entrepot {
+namespace dlpack {
 
 inline constexpr exchange::Speaker speaker{"DLPack", ErrorKind::exchange};
 
@@ -75,7 +77,7 @@ struct NamedDevice {
     UsmKind kind;  // unknown if the device type does not say
     const NamedDevice *next;
 };
-inline std::atomic<const NamedDevice *> named_devices{nullptr};
+extern std::atomic<const NamedDevice *> named_devices;
 const NamedDevice &find_named(DLDevice name);
 
 // The root device that a DLDevice names.
@@ -98,4 +100,5 @@ inline Device device_at(DLDevice name) { return named_device(name).device; }
 //         exceeds its allocation.
 Place locate(const exchange::Reach &reach, DLDevice named);
 
-}  // namespace entrepot::dlpack
+}  // namespace dlpack
+}  // namespace entrepot

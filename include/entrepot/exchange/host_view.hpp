@@ -2,11 +2,13 @@
 // buffer protocol, the array interface and NumPy's own arrays.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
 
 #include <utility>
 
-namespace entrepot::exchange {
+namespace ENTREPOT_API entrepot {
+namespace exchange {
 
 // `first` is the first element. No driver can be asked about host memory, so a consistent
 // description is trusted. `borrow` is Memory::borrow_host, or a function that does the same.
@@ -28,4 +30,5 @@ inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout 
                  std::move(layout), read_only, queue);
 }
 
-}  // namespace entrepot::exchange
+}  // namespace exchange
+}  // namespace entrepot

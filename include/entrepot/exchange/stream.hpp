@@ -27,12 +27,14 @@
 //   are recorded in them when needed.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 #include <entrepot/device/stream.hpp>
 #include <entrepot/device/stream_library.hpp>
 
 #include <cstdint>
 
-namespace entrepot::exchange {
+namespace ENTREPOT_API entrepot {
+namespace exchange {
 
 // Wraps a stream handle of a protocol: the address of a `sycl::queue` (which is copied), a
 // CUstream, a hipStream_t, or one of CUDA's small numbers. Both 0 and 1 are the legacy default
@@ -68,4 +70,5 @@ inline void wait_for_producer_stream(const Array &array, std::uintptr_t stream) 
     memory.record_producer(legacy_stream_of(device));
 }
 
-}  // namespace entrepot::exchange
+}  // namespace exchange
+}  // namespace entrepot

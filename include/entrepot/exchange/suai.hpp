@@ -8,11 +8,13 @@
 // memory. It does not write if the dict says read-only.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
 
 #include <string_view>
 
-namespace entrepot::suai {
+namespace ENTREPOT_API entrepot {
+namespace suai {
 
 inline constexpr int version = 1;
 inline constexpr exchange::Speaker speaker{"SUAI", ErrorKind::interface};
@@ -48,4 +50,5 @@ Array verify(Descriptor descriptor, Owner owner);
 // Throws: InterfaceError for memory that is not SYCL's, DeviceError of the runtime.
 Queue queue_for_consumer(const Array &array);
 
-}  // namespace entrepot::suai
+}  // namespace suai
+}  // namespace entrepot

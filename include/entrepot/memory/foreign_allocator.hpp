@@ -15,11 +15,12 @@
 //   Tables are never destroyed, because blocks return until process exit. In a marked child of
 //   fork() and at process exit, returned blocks leak.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/memory/memory.hpp>
 
 #include <cstddef>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // The stream of another library in whose order a block is used.
 struct AllocatorStream {

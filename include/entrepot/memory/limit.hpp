@@ -1,10 +1,11 @@
 // LimitResource: lets no more than a number of bytes out of its upstream at a time.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <atomic>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class LimitResource final : public Resource {
 public:

@@ -1,11 +1,12 @@
 // LogResource: a line for every allocation and deallocation that passes through it.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <functional>
 #include <string_view>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class LogResource final : public Resource {
 public:

@@ -48,6 +48,7 @@
 //   instead (may_call, release.hpp). If host memory for the list of pending work is missing, the
 //   block or the owner leaks, rather than being released too early.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/counted.hpp>
@@ -65,7 +66,7 @@
 #include <utility>
 #include <vector>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class Resource;
 struct Place;

@@ -42,6 +42,7 @@
 // Clause: DLPack, "Python Specification", and CUDA Array Interface version 3, "Synchronization",
 // order one exchange. The rule above extends that order to all later operations on the memory.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/memory/memory.hpp>
 
@@ -50,7 +51,7 @@
 #include <optional>
 #include <vector>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // The current streams of the peers of some memory, each once.
 //

@@ -31,12 +31,13 @@
 //   the upstream together with the accesses that they wait for. Magazines outlive the pool until
 //   their thread looks at them.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <limits>
 #include <memory>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class PoolResource final : public Resource {
 public:

@@ -1,6 +1,7 @@
 // Resource: allocates and deallocates blocks of memory. `direct` and `shareable` call the driver.
 // Pool, limit, log, track and statistics wrap an upstream.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/counted.hpp>
 #include <entrepot/memory/memory.hpp>
 
@@ -9,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // The context, device and kind of a block. Blocks of one place are interchangeable.
 struct Place {

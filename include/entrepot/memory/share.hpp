@@ -1,5 +1,6 @@
 // Sharing: memory that several processes map, and the data by which another process opens it.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/device/backend.h>
 #include <entrepot/memory/memory.hpp>
 
@@ -7,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // The process from which the open file of shared memory can be fetched. Plain data.
 struct Sender {

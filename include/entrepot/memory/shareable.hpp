@@ -4,9 +4,10 @@
 // lives while a process has it mapped, and leaves nothing behind when the last one unmaps it or
 // dies.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class ShareableResource final : public Resource {
 public:

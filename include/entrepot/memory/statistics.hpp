@@ -1,10 +1,11 @@
 // StatisticsResource: counts what passes through it.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <atomic>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class StatisticsResource final : public Resource {
 public:

@@ -1,11 +1,12 @@
 // TrackResource: remembers where every live allocation was made, and reports leaks.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <functional>
 #include <memory>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class TrackResource final : public Resource {
 public:

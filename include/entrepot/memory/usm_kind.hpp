@@ -1,5 +1,6 @@
 // UsmKind: whether host and device may access an allocation. One table gives its names.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/assert.hpp>
 #include <entrepot/device/backend.h>
 
@@ -9,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 enum class UsmKind : std::uint8_t {
     unknown = EP_USM_UNKNOWN,

@@ -16,7 +16,7 @@
 #include "../support/foreign_error.hpp"
 #include "../support/gil.hpp"
 
-#include <entrepot/adapters/locate.hpp>
+#include <adapters/locate.hpp>
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/stream.hpp>
 

@@ -5,7 +5,7 @@
 #include "../support/ctypes_data.hpp"
 #include "../support/errors.hpp"
 
-#include <entrepot/adapters/launch_arguments.hpp>
+#include <adapters/launch_arguments.hpp>
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 #include "../support/interned.hpp"
 #include "../support/parameters.hpp"
 
-#include <entrepot/adapters/elements.hpp>
+#include <adapters/elements.hpp>
 #include <entrepot/array/array.hpp>
 
 #include <array>

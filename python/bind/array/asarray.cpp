@@ -12,8 +12,8 @@
 #include "../support/parameters.hpp"
 #include "methods.hpp"
 
+#include <array/reach.hpp>
 #include <entrepot/array/copy.hpp>
-#include <entrepot/array/reach.hpp>
 
 #include <optional>
 #include <string>

@@ -18,7 +18,7 @@
 #include "scalar.hpp"
 
 #include <entrepot/array/copy.hpp>
-#include <entrepot/memory/release.hpp>
+#include <memory/release.hpp>
 
 #include <nanobind/nanobind.h>
 

@@ -1,5 +1,5 @@
 // from_address: an Array of memory that is given by its address, with an optional owner or deleter.
-#include <entrepot/exchange/address.hpp>
+#include <exchange/address.hpp>
 
 #include "../array_object/array_object.hpp"
 #include "../core/dtype.hpp"

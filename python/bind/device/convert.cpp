@@ -10,7 +10,7 @@
 #include "event.hpp"
 #include "sycl_capsule.hpp"
 
-#include <entrepot/core/no_destructor.hpp>
+#include <core/no_destructor.hpp>
 #include <entrepot/exchange/stream.hpp>
 
 #include <nanobind/nanobind.h>

@@ -15,7 +15,7 @@
 #include "event.hpp"
 
 #include <entrepot/exchange/stream.hpp>
-#include <entrepot/memory/release.hpp>
+#include <memory/release.hpp>
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

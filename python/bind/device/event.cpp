@@ -6,7 +6,7 @@
 #include "../support/parameters.hpp"
 #include "convert.hpp"
 
-#include <entrepot/memory/release.hpp>
+#include <memory/release.hpp>
 
 #include <structmember.h>
 

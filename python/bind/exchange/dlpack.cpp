@@ -14,8 +14,8 @@
 #include "stream.hpp"
 #include "stream_libraries.hpp"
 
+#include <core/no_destructor.hpp>
 #include <entrepot/core/checked_mutex.hpp>
-#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <algorithm>

@@ -21,10 +21,10 @@
 #include "../memory/owner.hpp"
 #include "../support/gil.hpp"
 
-#include <entrepot/core/free_list.hpp>
+#include <core/free_list.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/exchange/dlpack.hpp>
-#include <entrepot/memory/release.hpp>
+#include <memory/release.hpp>
 
 #include <utility>
 

@@ -5,7 +5,7 @@
 #pragma once
 #include <Python.h>
 
-#include <entrepot/ffi/type.hpp>
+#include <ffi/type.hpp>
 
 #include "../adapters/adapters.hpp"
 #include "../support/reference.hpp"

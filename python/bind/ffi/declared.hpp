@@ -6,8 +6,8 @@
 #include "../support/reference.hpp"
 #include "ctype.hpp"
 
-#include <entrepot/ffi/signature.hpp>
 #include <entrepot/python/adapters.h>
+#include <ffi/signature.hpp>
 
 #include <cstddef>
 #include <optional>

@@ -15,7 +15,7 @@
 
 #include <entrepot/core/error.hpp>
 
-#include <entrepot/ffi/signature.hpp>
+#include <ffi/signature.hpp>
 #include <structmember.h>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "../support/reference.hpp"
 
 #include <entrepot/core/error.hpp>
-#include <entrepot/ffi/library.hpp>
+#include <ffi/library.hpp>
 
 namespace entrepot::python {
 namespace {

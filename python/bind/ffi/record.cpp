@@ -7,8 +7,8 @@
 #include "../support/guarded.hpp"
 #include "../support/load_number.hpp"
 
+#include <core/closest.hpp>
 #include <entrepot/core/assert.hpp>
-#include <entrepot/core/closest.hpp>
 #include <entrepot/core/error.hpp>
 
 #include <structmember.h>

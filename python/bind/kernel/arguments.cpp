@@ -13,8 +13,8 @@
 #include "../support/nb_cast.hpp"
 #include "../support/reference.hpp"
 
+#include <array/reach.hpp>
 #include <entrepot/array/copy.hpp>
-#include <entrepot/array/reach.hpp>
 #include <entrepot/memory/operation.hpp>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include <Python.h>
 
 #include <entrepot/core/small_vector.hpp>
-#include <entrepot/kernel/runtime/launch.hpp>
+#include <kernel/runtime/launch.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -2,7 +2,7 @@
 #pragma once
 #include <Python.h>
 
-#include <entrepot/kernel/frontend/syntax.hpp>
+#include <kernel/frontend/syntax.hpp>
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // DpexObjects: names in a kernel that denote numba-dpex's work-items, groups and atomic references.
 // These objects do not exist at run time: the walker replaces their methods by functions.
 #pragma once
-#include <entrepot/kernel/frontend/syntax.hpp>
+#include <kernel/frontend/syntax.hpp>
 
 #include <string>
 #include <string_view>

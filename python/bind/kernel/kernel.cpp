@@ -14,9 +14,9 @@
 #include "../support/parameters.hpp"
 #include "ranges.hpp"
 
-#include <entrepot/kernel/compiler.hpp>
-#include <entrepot/kernel/frontend/functions.hpp>
-#include <entrepot/kernel/frontend/typed.hpp>
+#include <kernel/compiler.hpp>
+#include <kernel/frontend/functions.hpp>
+#include <kernel/frontend/typed.hpp>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>

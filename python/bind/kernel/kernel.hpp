@@ -7,7 +7,7 @@
 #include "arguments.hpp"
 #include "walker.hpp"
 
-#include <entrepot/kernel/runtime/specialization.hpp>
+#include <kernel/runtime/specialization.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -10,8 +10,8 @@
 #include "../support/parameters.hpp"
 #include "ranges.hpp"
 
-#include <entrepot/kernel/runtime/launch.hpp>
-#include <entrepot/memory/release.hpp>
+#include <kernel/runtime/launch.hpp>
+#include <memory/release.hpp>
 
 namespace entrepot::python {
 namespace {

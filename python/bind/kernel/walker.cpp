@@ -8,8 +8,8 @@
 #include "kernel.hpp"
 #include "language.hpp"
 
-#include <entrepot/core/closest.hpp>
-#include <entrepot/kernel/frontend/functions.hpp>
+#include <core/closest.hpp>
+#include <kernel/frontend/functions.hpp>
 
 #include <nanobind/nanobind.h>
 

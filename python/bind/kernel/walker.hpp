@@ -4,8 +4,8 @@
 
 #include "guards.hpp"
 
-#include <entrepot/kernel/frontend/syntax.hpp>
-#include <entrepot/kernel/ir/error.hpp>
+#include <kernel/frontend/syntax.hpp>
+#include <kernel/ir/error.hpp>
 
 #include <memory>
 #include <string>

@@ -3,8 +3,8 @@
 #include "../support/gil.hpp"
 #include "../support/release.hpp"
 
-#include <entrepot/memory/release.hpp>
 #include <entrepot/memory/statistics.hpp>
+#include <memory/release.hpp>
 
 namespace entrepot::python {
 namespace {

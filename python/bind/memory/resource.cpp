@@ -14,10 +14,10 @@
 #include <entrepot/memory/limit.hpp>
 #include <entrepot/memory/log.hpp>
 #include <entrepot/memory/pool.hpp>
-#include <entrepot/memory/release.hpp>
 #include <entrepot/memory/shareable.hpp>
 #include <entrepot/memory/statistics.hpp>
 #include <entrepot/memory/track.hpp>
+#include <memory/release.hpp>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>

@@ -4,7 +4,7 @@
 #include "gil.hpp"
 #include "reference.hpp"
 
-#include <entrepot/core/interrupt.hpp>
+#include <core/interrupt.hpp>
 
 #include <cxxabi.h>
 

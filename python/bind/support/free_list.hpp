@@ -5,7 +5,7 @@
 
 #include "gil.hpp"
 
-#include <entrepot/core/free_list.hpp>
+#include <core/free_list.hpp>
 
 namespace entrepot::python {
 

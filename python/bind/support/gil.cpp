@@ -1,6 +1,6 @@
 #include "gil.hpp"
 
-#include <entrepot/core/interpreter_lock.hpp>
+#include <core/interpreter_lock.hpp>
 
 namespace entrepot::python {
 namespace {

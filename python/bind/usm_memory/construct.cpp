@@ -15,7 +15,7 @@
 
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
-#include <entrepot/memory/release.hpp>
+#include <memory/release.hpp>
 
 #include <cstdint>
 #include <memory>

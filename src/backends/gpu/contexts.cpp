@@ -2,7 +2,7 @@
 // created itself.
 #include "backends/gpu/native.hpp"
 #include "backends/handle_table.hpp"
-#include <entrepot/core/no_destructor.hpp>
+#include "core/no_destructor.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Devices: listed once, in the driver's order.
 #include "backends/gpu/native.hpp"
-#include <entrepot/core/no_destructor.hpp>
+#include "core/no_destructor.hpp"
 
 #include <algorithm>
 

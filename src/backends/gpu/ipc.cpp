@@ -1,7 +1,7 @@
 // IPC: shares device memory by file descriptor, or by fabric handle between machines. Memory of
 // cudaMalloc (hipMalloc) is shared by the driver's older handles, which do not keep it alive.
 #include "backends/gpu/native.hpp"
-#include <entrepot/core/no_destructor.hpp>
+#include "core/no_destructor.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // Memory: allocation, pointer queries, copies and fills.
 #include "backends/gpu/staging.hpp"
 #include "backends/gpu/strided.hpp"
-#include <entrepot/core/no_destructor.hpp>
+#include "core/no_destructor.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,8 +2,8 @@
 // streams of other libraries.
 #include "backends/gpu/native.hpp"
 #include "backends/handle_table.hpp"
+#include "core/no_destructor.hpp"
 #include "core/thread_number.hpp"
-#include <entrepot/core/no_destructor.hpp>
 
 #include <limits>
 #include <map>

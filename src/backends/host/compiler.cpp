@@ -5,8 +5,8 @@
 #include "backends/host/native.hpp"
 #include "core/open_file.hpp"
 
-#include <entrepot/core/interrupt.hpp>
-#include <entrepot/core/renewed_mutex.hpp>
+#include "core/interrupt.hpp"
+#include "core/renewed_mutex.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 // Devices: one, the processors of this machine that the process may use.
 #include "backends/host/native.hpp"
-#include <entrepot/core/no_destructor.hpp>
+#include "core/no_destructor.hpp"
 
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>

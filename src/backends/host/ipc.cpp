@@ -2,8 +2,8 @@
 // last process releases it or dies.
 #include "backends/host/native.hpp"
 
+#include "core/no_destructor.hpp"
 #include "core/open_file.hpp"
-#include <entrepot/core/no_destructor.hpp>
 
 #include <fcntl.h>
 #include <pthread.h>

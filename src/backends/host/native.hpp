@@ -5,7 +5,7 @@
 #include "backends/host/executor.hpp"
 #include <entrepot/core/counted.hpp>
 
-#include <entrepot/core/renewed_mutex.hpp>
+#include "core/renewed_mutex.hpp"
 
 #include <atomic>
 #include <condition_variable>

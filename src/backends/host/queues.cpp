@@ -1,6 +1,6 @@
 // Queues: work runs in order of submission; native.hpp says on which thread.
 #include "backends/host/native.hpp"
-#include <entrepot/core/no_destructor.hpp>
+#include "core/no_destructor.hpp"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 // Contexts: one handle for each sycl::context in use, with cached properties for the fast paths.
 #include "backends/handle_table.hpp"
 #include "backends/sycl/native.hpp"
-#include <entrepot/core/no_destructor.hpp>
+#include "core/no_destructor.hpp"
 
 namespace entrepot::backends::sycl {
 namespace {

@@ -1,6 +1,6 @@
 // Devices: listed once, in the runtime's order, and interned forever, sub-devices included.
 #include "backends/sycl/native.hpp"
-#include <entrepot/core/no_destructor.hpp>
+#include "core/no_destructor.hpp"
 
 #include <algorithm>
 #include <array>

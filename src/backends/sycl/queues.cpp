@@ -2,7 +2,7 @@
 // work until a wait reports them.
 #include "backends/handle_table.hpp"
 #include "backends/sycl/native.hpp"
-#include <entrepot/core/no_destructor.hpp>
+#include "core/no_destructor.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,9 +1,9 @@
 // Table of the C dialects: one row per dialect with its keywords and names. Code is needed only for
 // differences in form.
 #pragma once
+#include "kernel/ir/ir.hpp"
+#include "kernel/ir/target.hpp"
 #include <entrepot/core/dtype.hpp>
-#include <entrepot/kernel/ir/ir.hpp>
-#include <entrepot/kernel/ir/target.hpp>
 
 #include "kernel/passes/optimize.hpp"
 

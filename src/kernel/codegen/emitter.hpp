@@ -1,10 +1,10 @@
 // Emitter: the common part of all dialects that turns the typed form into text. Subclasses write
 // the start and end of a kernel, ids, barriers and group functions.
 #pragma once
-#include <entrepot/kernel/codegen/emit.hpp>
-#include <entrepot/kernel/ir/error.hpp>
-#include <entrepot/kernel/ir/ir.hpp>
-#include <entrepot/kernel/ir/target.hpp>
+#include "kernel/codegen/emit.hpp"
+#include "kernel/ir/error.hpp"
+#include "kernel/ir/ir.hpp"
+#include "kernel/ir/target.hpp"
 
 #include "kernel/codegen/dialects.hpp"
 #include "kernel/codegen/writer.hpp"

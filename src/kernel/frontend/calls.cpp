@@ -1,7 +1,7 @@
 // Calls: resolves the callee and its arguments.
 #include "kernel/frontend/lowering.hpp"
 
-#include <entrepot/core/closest.hpp>
+#include "core/closest.hpp"
 
 #include <algorithm>
 #include <iterator>

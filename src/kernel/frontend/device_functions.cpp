@@ -1,7 +1,7 @@
 // Device functions: compiled once for each combination of argument types and literals.
 #include "kernel/frontend/lowering.hpp"
 
-#include <entrepot/core/closest.hpp>
+#include "core/closest.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Expressions: constants, names, attributes, and lazy evaluation.
 #include "kernel/frontend/lowering.hpp"
 
-#include <entrepot/core/closest.hpp>
+#include "core/closest.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Constant folding with Python's arithmetic.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 #include <optional>
 #include <string_view>

@@ -1,5 +1,5 @@
 // Functions: the rows of the table.
-#include <entrepot/kernel/frontend/functions.hpp>
+#include "kernel/frontend/functions.hpp"
 
 #include <algorithm>
 #include <array>

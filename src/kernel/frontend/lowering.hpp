@@ -2,13 +2,13 @@
 // variables, which follow from the assignments that the walk itself finds. The function is
 // therefore walked until two walks agree, and the result of the last walk is used.
 #pragma once
-#include <entrepot/kernel/frontend/functions.hpp>
-#include <entrepot/kernel/frontend/syntax.hpp>
-#include <entrepot/kernel/frontend/typed.hpp>
-#include <entrepot/kernel/ir/error.hpp>
-#include <entrepot/kernel/ir/ir.hpp>
-#include <entrepot/kernel/ir/target.hpp>
-#include <entrepot/kernel/ir/types.hpp>
+#include "kernel/frontend/functions.hpp"
+#include "kernel/frontend/syntax.hpp"
+#include "kernel/frontend/typed.hpp"
+#include "kernel/ir/error.hpp"
+#include "kernel/ir/ir.hpp"
+#include "kernel/ir/target.hpp"
+#include "kernel/ir/types.hpp"
 
 #include "kernel/frontend/bounds.hpp"
 #include "kernel/frontend/fold.hpp"

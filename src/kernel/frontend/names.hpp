@@ -1,6 +1,6 @@
 // Finds the loop variables that are used in their loop only.
 #pragma once
-#include <entrepot/kernel/frontend/syntax.hpp>
+#include "kernel/frontend/syntax.hpp"
 
 #include <set>
 #include <string>

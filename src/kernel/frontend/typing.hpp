@@ -1,8 +1,8 @@
 // Rules for the common type of two numbers. Python's own numbers are weak: they have no width until
 // they are combined with a typed number.
 #pragma once
+#include "kernel/ir/target.hpp"
 #include <entrepot/core/dtype.hpp>
-#include <entrepot/kernel/ir/target.hpp>
 
 #include "kernel/ir/numbers.hpp"
 

@@ -1,7 +1,7 @@
 // Functions that build expressions of the typed form. They simplify offsets and extents (int64), so
 // that those of a contiguous array have their shortest form.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 #include <cstdint>
 #include <initializer_list>

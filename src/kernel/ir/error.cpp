@@ -1,5 +1,5 @@
 // CompileError: a message with its position in the source.
-#include <entrepot/kernel/ir/error.hpp>
+#include "kernel/ir/error.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // The functions of a module, and names that differ from each other.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 #include <set>
 #include <string>

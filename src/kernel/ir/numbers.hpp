@@ -1,7 +1,7 @@
 // Kinds of numbers, and constants of the typed form.
 #pragma once
+#include "kernel/ir/ir.hpp"
 #include <entrepot/core/dtype.hpp>
-#include <entrepot/kernel/ir/ir.hpp>
 
 #include <optional>
 #include <string>

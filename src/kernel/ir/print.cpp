@@ -1,6 +1,6 @@
 // text_of(): prints the typed form for tests and debugging, one statement a line, with all
 // conversions and types.
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 #include "kernel/ir/numbers.hpp"
 

@@ -1,6 +1,6 @@
 // Ranges of the integers in a function, valid for all arguments.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 #include <cstdint>
 #include <functional>

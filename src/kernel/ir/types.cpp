@@ -1,5 +1,5 @@
 // Names of types, for messages and the printed form.
-#include <entrepot/kernel/ir/types.hpp>
+#include "kernel/ir/types.hpp"
 
 namespace entrepot::kernel {
 

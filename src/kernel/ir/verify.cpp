@@ -1,6 +1,6 @@
 // verify(): checks the invariants of the typed form. A violation is a bug of the compiler, not of
 // the kernel.
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 #include <entrepot/core/text.hpp>
 

@@ -1,6 +1,6 @@
 // Traversal and queries of the typed form.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 #include <algorithm>
 #include <cstdint>

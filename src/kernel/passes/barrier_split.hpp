@@ -11,7 +11,7 @@
 //    reads it, because compilers vectorize values whose origin they see;
 //  - context-saved: live across a barrier, stored in memory for each work-item.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 #include "kernel/ir/walk.hpp"
 

@@ -1,9 +1,9 @@
 // Checks and analyses of a whole kernel in its typed form.
 #pragma once
-#include <entrepot/kernel/ir/error.hpp>
-#include <entrepot/kernel/ir/ir.hpp>
-#include <entrepot/kernel/ir/target.hpp>
-#include <entrepot/kernel/passes/accesses.hpp>
+#include "kernel/ir/error.hpp"
+#include "kernel/ir/ir.hpp"
+#include "kernel/ir/target.hpp"
+#include "kernel/passes/accesses.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,6 @@
 // Detects loop-carried values that GCC's vectorizer handles incorrectly.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 namespace entrepot::kernel {
 

@@ -1,6 +1,6 @@
 // Finds the factors that may be -1 once a compiler has folded its constants.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 #include <vector>
 

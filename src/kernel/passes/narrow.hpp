@@ -2,7 +2,7 @@
 // stored in 32 bits, and values that are never negative are converted as unsigned. Arithmetic that
 // stays within its type is marked.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 namespace entrepot::kernel {
 

@@ -1,6 +1,6 @@
 // Optimizer: transformations that C compilers cannot make, or that make the text more readable.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 namespace entrepot::kernel {
 

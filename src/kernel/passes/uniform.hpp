@@ -1,6 +1,6 @@
 // Uniformity analysis: values that are the same for all work-items, and divergent control flow.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/ir/ir.hpp"
 
 #include <functional>
 #include <optional>

@@ -1,5 +1,5 @@
+#include "kernel/runtime/argument.hpp"
 #include <entrepot/core/small_vector.hpp>
-#include <entrepot/kernel/runtime/argument.hpp>
 #include <kernel/runtime/address_range.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Evaluator: the values that integer expressions of a kernel have for a work-item of one launch.
 #pragma once
+#include "kernel/passes/accesses.hpp"
+#include "kernel/runtime/argument.hpp"
 #include <entrepot/core/assert.hpp>
-#include <entrepot/kernel/passes/accesses.hpp>
-#include <entrepot/kernel/runtime/argument.hpp>
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
+#include "kernel/runtime/launch.hpp"
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/core/text.hpp>
-#include <entrepot/kernel/runtime/launch.hpp>
 #include <kernel/ir/walk.hpp>
 #include <kernel/runtime/evaluator.hpp>
 #include <kernel/runtime/lost_updates.hpp>

@@ -1,7 +1,7 @@
 // Checks whether several work-items of a launch change one element without an atomic.
 #pragma once
-#include <entrepot/kernel/passes/accesses.hpp>
-#include <entrepot/kernel/runtime/argument.hpp>
+#include "kernel/passes/accesses.hpp"
+#include "kernel/runtime/argument.hpp"
 
 #include <span>
 

@@ -1,5 +1,5 @@
+#include "kernel/runtime/plan.hpp"
 #include <entrepot/core/small_vector.hpp>
-#include <entrepot/kernel/runtime/plan.hpp>
 #include <kernel/runtime/address_range.hpp>
 #include <kernel/runtime/lost_updates.hpp>
 #include <kernel/runtime/value_of.hpp>

@@ -1,5 +1,5 @@
-#include <entrepot/kernel/compiler.hpp>
-#include <entrepot/kernel/runtime/specialization.hpp>
+#include "kernel/runtime/specialization.hpp"
+#include "kernel/compiler.hpp"
 
 #include <algorithm>
 #include <cstdint>

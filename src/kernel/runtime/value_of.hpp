@@ -1,7 +1,7 @@
 // Converts a parameter of a compiled function to the backend's form.
 #pragma once
+#include "kernel/runtime/specialization.hpp"
 #include <entrepot/core/assert.hpp>
-#include <entrepot/kernel/runtime/specialization.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Values at the limits of C's integer types, written and read back.
-#include <entrepot/adapters/elements.hpp>
+#include "adapters/elements.hpp"
 
 #include <doctest/doctest.h>
 

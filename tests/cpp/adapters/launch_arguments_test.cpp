@@ -1,6 +1,6 @@
 // Layouts of launch arguments against those that this compiler gives to structs, and the block
 // around them.
-#include <entrepot/adapters/launch_arguments.hpp>
+#include "adapters/launch_arguments.hpp"
 #include <entrepot/core/error.hpp>
 
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 
-#include <entrepot/adapters/locate.hpp>
+#include "adapters/locate.hpp"
 
 #include <doctest/doctest.h>
 

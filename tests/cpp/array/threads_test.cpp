@@ -1,12 +1,12 @@
 // Eight threads at a time, on arrays of their own and on a shared one, on the host, for
 // ThreadSanitizer.
+#include "memory/release.hpp"
 #include <entrepot/array/copy.hpp>
 #include <entrepot/array/launch.hpp>
 #include <entrepot/exchange/dlpack.hpp>
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/pool.hpp>
-#include <entrepot/memory/release.hpp>
 #include <entrepot/memory/statistics.hpp>
 
 #include <doctest/doctest.h>

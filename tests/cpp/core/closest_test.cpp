@@ -1,5 +1,5 @@
 // The closest known name, if it is close enough.
-#include <entrepot/core/closest.hpp>
+#include "core/closest.hpp"
 
 #include <doctest/doctest.h>
 

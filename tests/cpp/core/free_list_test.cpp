@@ -1,6 +1,6 @@
 // Free lists: objects are reused by their thread, destroyed with it, and usable by code that runs
 // later.
-#include <entrepot/core/free_list.hpp>
+#include "core/free_list.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Programs and kernels: builds, their errors, and launches.
-#include <entrepot/core/interrupt.hpp>
+#include "core/interrupt.hpp"
 #include <entrepot/device/program.hpp>
 
 #include <doctest/doctest.h>

@@ -3,8 +3,8 @@
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 
-#include <entrepot/exchange/address.hpp>
-#include <entrepot/memory/release.hpp>
+#include "exchange/address.hpp"
+#include "memory/release.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Calls and closures: arguments and results of every kind, and the calling conventions of structs.
+#include "ffi/signature.hpp"
 #include <entrepot/core/error.hpp>
-#include <entrepot/ffi/signature.hpp>
 
 #include <doctest/doctest.h>
 

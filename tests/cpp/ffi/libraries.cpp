@@ -1,6 +1,6 @@
 // Libraries: search paths, lazy loading, and errors that list the attempts.
+#include "ffi/library.hpp"
 #include <entrepot/core/error.hpp>
-#include <entrepot/ffi/library.hpp>
 
 #include <doctest/doctest.h>
 

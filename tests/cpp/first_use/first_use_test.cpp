@@ -1,12 +1,12 @@
 // First use at a fork: no child waits for an object that a thread of its parent was making. An
 // executable of its own, in which nothing has been used before.
+#include "memory/release.hpp"
 #include <entrepot/device/registry.hpp>
 #include <entrepot/device/stream_library.hpp>
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/foreign_allocator.hpp>
 #include <entrepot/memory/pool.hpp>
-#include <entrepot/memory/release.hpp>
 #include <entrepot/memory/shareable.hpp>
 #include <entrepot/memory/track.hpp>
 #include <memory/fd_server.hpp>

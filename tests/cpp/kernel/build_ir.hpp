@@ -1,8 +1,8 @@
 // Builds typed forms by hand, for tests of the back end without the front end.
 #pragma once
-#include <entrepot/kernel/codegen/emit.hpp>
-#include <entrepot/kernel/ir/error.hpp>
-#include <entrepot/kernel/ir/ir.hpp>
+#include "kernel/codegen/emit.hpp"
+#include "kernel/ir/error.hpp"
+#include "kernel/ir/ir.hpp"
 
 #include "kernel/codegen/dialects.hpp"
 #include "kernel/passes/optimize.hpp"

@@ -1,8 +1,8 @@
 // Syntax trees of Python functions, built without a parser. Each statement has a line of its own in
 // the tree's source text, which messages show.
 #pragma once
-#include <entrepot/kernel/compiler.hpp>
-#include <entrepot/kernel/ir/error.hpp>
+#include "kernel/compiler.hpp"
+#include "kernel/ir/error.hpp"
 
 #include <initializer_list>
 #include <memory>

@@ -1,6 +1,6 @@
 // Checks of the fake device's memory: which blocks are allocated, and which overlap.
 #pragma once
-#include <entrepot/memory/release.hpp>
+#include "memory/release.hpp"
 #include <entrepot/memory/resource.hpp>
 
 #include <doctest/doctest.h>

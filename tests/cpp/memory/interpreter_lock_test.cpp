@@ -1,6 +1,6 @@
 // The GIL is released wherever a runtime may block the thread: the runtime may wait for another
 // thread that takes the GIL.
-#include <entrepot/core/interpreter_lock.hpp>
+#include "core/interpreter_lock.hpp"
 #include <entrepot/device/program.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/direct.hpp>

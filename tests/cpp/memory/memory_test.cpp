@@ -1,10 +1,10 @@
 // Memory: owned and borrowed, its release, and its errors when memory runs out.
+#include "memory/release.hpp"
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/limit.hpp>
 #include <entrepot/memory/pool.hpp>
-#include <entrepot/memory/release.hpp>
 #include <entrepot/memory/statistics.hpp>
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // The access log and the tables of queues if memory for them is missing.
-#include <entrepot/core/no_destructor.hpp>
+#include "core/no_destructor.hpp"
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/memory.hpp>
 #include <entrepot/memory/pool.hpp>

@@ -3,7 +3,7 @@
 #include "core/refusal.hpp"
 #include "exchange/hip/fake_drivers.hpp"
 
-#include <entrepot/exchange/address.hpp>
+#include "exchange/address.hpp"
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/dlpack.hpp>
 #include <entrepot/exchange/stream.hpp>

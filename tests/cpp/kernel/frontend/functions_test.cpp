@@ -1,7 +1,7 @@
 // Functions: the table, device functions, math, conversions, and cooperative operations.
 #include <doctest/doctest.h>
 
-#include <entrepot/kernel/frontend/functions.hpp>
+#include "kernel/frontend/functions.hpp"
 
 #include "kernel/tree.hpp"
 #include "kernel/types.hpp"

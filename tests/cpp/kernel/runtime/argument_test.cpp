@@ -1,6 +1,6 @@
 // Arguments: keys of specializations, overlapping arrays, and impossible sizes of local memory.
-#include <entrepot/kernel/runtime/argument.hpp>
-#include <entrepot/kernel/runtime/specialization.hpp>
+#include "kernel/runtime/argument.hpp"
+#include "kernel/runtime/specialization.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Launches: local ranges, dialects, local memory, and waits for readers.
-#include <entrepot/kernel/runtime/launch.hpp>
+#include "kernel/runtime/launch.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Plans: launches that may reuse a plan, and the arrays and numbers that each launch passes.
-#include <entrepot/kernel/runtime/launch.hpp>
-#include <entrepot/kernel/runtime/plan.hpp>
+#include "kernel/runtime/launch.hpp"
+#include "kernel/runtime/plan.hpp"
 
 #include <doctest/doctest.h>
 

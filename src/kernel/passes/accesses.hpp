@@ -1,9 +1,9 @@
 // Accesses to memory that a launch checks before it runs: elements that every work-item uses, and
 // stores that several work-items may make.
 #pragma once
-#include <entrepot/kernel/ir/ir.hpp>
-#include <entrepot/kernel/ir/source.hpp>
-#include <entrepot/kernel/ir/types.hpp>
+#include "kernel/ir/ir.hpp"
+#include "kernel/ir/source.hpp"
+#include "kernel/ir/types.hpp"
 
 #include <array>
 #include <cstdint>

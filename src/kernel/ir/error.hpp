@@ -1,8 +1,8 @@
 // Error in the source of a kernel.
 #pragma once
+#include "kernel/ir/ir.hpp"
+#include "kernel/ir/source.hpp"
 #include <entrepot/core/error.hpp>
-#include <entrepot/kernel/ir/ir.hpp>
-#include <entrepot/kernel/ir/source.hpp>
 
 #include <string_view>
 

@@ -1,6 +1,6 @@
 // Library: a shared library that is loaded on first use.
 #pragma once
-#include <entrepot/core/renewed_mutex.hpp>
+#include "core/renewed_mutex.hpp"
 
 #include <optional>
 #include <string>

@@ -1,8 +1,9 @@
 // Reach: tells if a queue's device can use an array's memory.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // True for memory of the queue's context, host-accessible memory if the device reads any, and
 // memory of a peer. Enables access to the peer's memory if the hardware supports it.

@@ -1,10 +1,12 @@
 // Suggestions for misspelt names in messages.
 #pragma once
+#include <entrepot/core/api.hpp>
+
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // The known name with the smallest edit distance (changed, added, dropped or swapped letters).
 // Empty if even that differs in more than a third of the longer name's letters.

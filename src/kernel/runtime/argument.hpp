@@ -1,8 +1,8 @@
 // One argument of a kernel launch, with the properties that select the code to run.
 #pragma once
+#include "kernel/ir/types.hpp"
 #include <entrepot/array/array.hpp>
 #include <entrepot/array/launch.hpp>
-#include <entrepot/kernel/ir/types.hpp>
 
 #include <cstdint>
 #include <span>

@@ -18,13 +18,14 @@
 //   (python/bind/memory/resource.cpp). In a program that embeds Python this is final. From then on
 //   memory of devices leaks, and so do its owners. Memory of the host is released as before.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/memory/memory.hpp>
 
 #include <atomic>
 #include <cstddef>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // Releases owners and blocks whose pending work is done by now. Never waits for work of a device.
 // Worth a call after waiting for a queue.
@@ -33,7 +34,7 @@ void release_finished() noexcept;
 // Releases owners alone, at every allocation, import and release.
 void release_owners_of_finished_work() noexcept;
 // atomic; nearly always 0, and then nothing is called
-inline std::atomic<std::size_t> owners_waiting{0};
+extern std::atomic<std::size_t> owners_waiting;
 inline void release_finished_owners() noexcept {
     if (owners_waiting.load(std::memory_order_relaxed) != 0) [[unlikely]]
         release_owners_of_finished_work();
@@ -54,7 +55,7 @@ void wait_and_release() noexcept;
 
 // At process exit: from now on no memory of devices is released, and no runtime but the host's is
 // polled for a release. The system reclaims all memory.
-inline std::atomic<bool> process_ends{false};
+extern std::atomic<bool> process_ends;
 inline void leak_from_now_on() noexcept { process_ends.store(true, std::memory_order_relaxed); }
 
 // True if the backend's runtime may be called for a release. The host's always may; others neither

@@ -1,7 +1,7 @@
 // Signature: result and arguments of a C function, prepared once for any number of calls. Closures:
 // C functions that are made at run time and call back into C++.
 #pragma once
-#include <entrepot/ffi/type.hpp>
+#include "ffi/type.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -1,11 +1,11 @@
 // Compiler from a Python function and its arguments' types to source in a C dialect. It depends on
 // neither devices nor Python.
 #pragma once
-#include <entrepot/kernel/codegen/emit.hpp>
-#include <entrepot/kernel/frontend/syntax.hpp>
-#include <entrepot/kernel/ir/ir.hpp>
-#include <entrepot/kernel/ir/target.hpp>
-#include <entrepot/kernel/ir/types.hpp>
+#include "kernel/codegen/emit.hpp"
+#include "kernel/frontend/syntax.hpp"
+#include "kernel/ir/ir.hpp"
+#include "kernel/ir/target.hpp"
+#include "kernel/ir/types.hpp"
 
 #include <memory>
 #include <vector>

@@ -1,10 +1,10 @@
 // Source text of a compiled kernel, and the parameters that a launch passes to it.
 #pragma once
+#include "kernel/ir/ir.hpp"
+#include "kernel/ir/target.hpp"
+#include "kernel/ir/types.hpp"
+#include "kernel/passes/accesses.hpp"
 #include <entrepot/core/dtype.hpp>
-#include <entrepot/kernel/ir/ir.hpp>
-#include <entrepot/kernel/ir/target.hpp>
-#include <entrepot/kernel/ir/types.hpp>
-#include <entrepot/kernel/passes/accesses.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,14 +1,14 @@
 // A kernel compiled for the types of a launch's arguments and for a device, found again by a
 // compact key.
 #pragma once
-#include <entrepot/core/renewed_mutex.hpp>
+#include "core/renewed_mutex.hpp"
+#include "kernel/codegen/emit.hpp"
+#include "kernel/frontend/syntax.hpp"
+#include "kernel/ir/target.hpp"
+#include "kernel/ir/types.hpp"
+#include "kernel/runtime/argument.hpp"
+#include "kernel/runtime/plan.hpp"
 #include <entrepot/device/program.hpp>
-#include <entrepot/kernel/codegen/emit.hpp>
-#include <entrepot/kernel/frontend/syntax.hpp>
-#include <entrepot/kernel/ir/target.hpp>
-#include <entrepot/kernel/ir/types.hpp>
-#include <entrepot/kernel/runtime/argument.hpp>
-#include <entrepot/kernel/runtime/plan.hpp>
 
 #include <array>
 #include <atomic>

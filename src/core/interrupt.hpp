@@ -1,8 +1,9 @@
 // Interrupt: asks if long work, such as a compiler's run, should end, and delivers warnings.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/error.hpp>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 // Returns true after Ctrl-C; the work then ends with an error, which the code that set the check
 // interprets.

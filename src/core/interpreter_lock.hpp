@@ -15,11 +15,12 @@
 //   At interpreter shutdown `acquire` may never return: the thread blocks until the process exits
 //   (python/bind/support/gil.hpp).
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/checked_mutex.hpp>
 
 #include <atomic>
 
-namespace entrepot {
+namespace ENTREPOT_API entrepot {
 
 class InterpreterLock {
 public:
@@ -68,7 +69,7 @@ public:
     };
 
 private:
-    static inline std::atomic<const Functions *> functions_{nullptr};
+    static std::atomic<const Functions *> functions_;
 };
 
 }  // namespace entrepot

@@ -1,7 +1,7 @@
 // Launches a specialization with a suitable local range, ordered with all other work on its arrays.
 #pragma once
-#include <entrepot/kernel/frontend/syntax.hpp>
-#include <entrepot/kernel/runtime/specialization.hpp>
+#include "kernel/frontend/syntax.hpp"
+#include "kernel/runtime/specialization.hpp"
 
 #include <span>
 

@@ -1,9 +1,9 @@
 // Front end: from the syntax tree of a kernel and the types of its arguments to the typed form.
 #pragma once
-#include <entrepot/kernel/frontend/syntax.hpp>
-#include <entrepot/kernel/ir/ir.hpp>
-#include <entrepot/kernel/ir/target.hpp>
-#include <entrepot/kernel/ir/types.hpp>
+#include "kernel/frontend/syntax.hpp"
+#include "kernel/ir/ir.hpp"
+#include "kernel/ir/target.hpp"
+#include "kernel/ir/types.hpp"
 
 #include <memory>
 #include <vector>

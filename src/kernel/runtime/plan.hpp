@@ -9,8 +9,8 @@
 //   A launch writes to its plan. PlanCache::find() leases the plan to one launch at a time; other
 //   launches proceed without a plan. No thread waits for another.
 #pragma once
+#include "kernel/runtime/argument.hpp"
 #include <entrepot/core/assert.hpp>
-#include <entrepot/kernel/runtime/argument.hpp>
 
 #include <array>
 #include <atomic>

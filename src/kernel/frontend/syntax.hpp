@@ -2,8 +2,8 @@
 // resolves global and captured names. They appear here as constants, dtypes, functions of
 // functions.hpp, or device functions.
 #pragma once
+#include "kernel/ir/source.hpp"
 #include <entrepot/core/dtype.hpp>
-#include <entrepot/kernel/ir/source.hpp>
 
 #include <complex>
 #include <cstdint>

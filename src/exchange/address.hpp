@@ -2,8 +2,10 @@
 // it is on; an address that no driver knows is ordinary host memory.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/api.hpp>
 
-namespace entrepot::address {
+namespace ENTREPOT_API entrepot {
+namespace address {
 
 // The caller's description, not yet verified.
 struct Descriptor {
@@ -29,4 +31,5 @@ struct Descriptor {
 // Throws: DeviceError: the driver of the named device cannot be asked.
 Array verify(Descriptor descriptor, Owner owner);
 
-}  // namespace entrepot::address
+}  // namespace address
+}  // namespace entrepot

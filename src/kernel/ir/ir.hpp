@@ -19,8 +19,8 @@
 //  - A barrier occurs only in uniform control flow: all work-items of a group reach it or none.
 //  - Every variable is assigned before it is read on every path.
 #pragma once
-#include <entrepot/kernel/ir/source.hpp>
-#include <entrepot/kernel/ir/types.hpp>
+#include "kernel/ir/source.hpp"
+#include "kernel/ir/types.hpp"
 
 #include <complex>
 #include <cstdint>

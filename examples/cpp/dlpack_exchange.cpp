@@ -1,0 +1,56 @@
+// A library that exchanges tensors by DLPack's C exchange API, without the headers of Python. It
+// takes a tensor of any library with such a table, and returns a new one of that library.
+#include <entrepot/array/array.hpp>
+#include <entrepot/array/copy.hpp>
+#include <entrepot/exchange/c_exchange_api.hpp>
+#include <entrepot/exchange/dlpack.hpp>
+#include <entrepot/exchange/stream.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+
+namespace dlpack = entrepot::dlpack;
+
+namespace {
+
+// The stream that the library works in; a queue of Entrepot where it has none.
+entrepot::Queue queue_of(const dlpack::DLPackExchangeAPI &api, const entrepot::Array &array) {
+    const dlpack::DLDevice device = dlpack::device_of(array);
+    void *stream = nullptr;
+    if (array.device().backend().is_host() ||
+        api.current_work_stream(device.device_type, device.device_id, &stream) != 0)
+        return array.device().default_queue();
+    return entrepot::exchange::queue_of_stream(array.device(),
+                                               reinterpret_cast<std::uintptr_t>(stream));
+}
+
+}  // namespace
+
+// Sets `copy` to a new tensor with the elements of `tensor`. Both are Python objects of the library
+// whose table `header` belongs to. Returns 0, or -1; then Python has an exception, or `reason` a
+// text of at most `size` bytes.
+// GIL: the caller holds it.
+extern "C" [[gnu::visibility("default")]] int
+copy_of_tensor(const dlpack::DLPackExchangeAPIHeader *header, void *tensor, void **copy,
+               char *reason, std::size_t size) noexcept try {
+    const dlpack::DLPackExchangeAPI *const api = dlpack::find_compatible(header);
+    if (!api)
+        throw entrepot::Error(entrepot::ErrorKind::exchange, "the table has another major version");
+    dlpack::DLManagedTensorVersioned *managed = nullptr;
+    if (api->managed_tensor_from_py_object_no_sync(tensor, &managed) != 0)
+        return -1;
+    // The array releases the tensor, after the work below has read it.
+    const entrepot::Array given = dlpack::from_managed(managed);
+    const entrepot::Queue queue = queue_of(*api, given);
+    const entrepot::Array made =
+        entrepot::Array::empty(given.shape(), given.dtype(), given.kind(), queue);
+    entrepot::copy(made, given, queue);
+    if (given.is_host_accessible())
+        made.memory().wait_for_host(entrepot::Access::write);
+    return api->managed_tensor_to_py_object_no_sync(dlpack::to_managed(made), copy);
+} catch (const std::exception &error) {
+    std::snprintf(reason, size, "%s", error.what());
+    return -1;
+}

@@ -1,0 +1,74 @@
+// Without Python: a kernel runs on each device that is named, and the host adds up its results.
+//
+//     two_queues host opencl:cpu cuda:0
+#include <entrepot/array/array.hpp>
+#include <entrepot/array/copy.hpp>
+#include <entrepot/array/launch.hpp>
+#include <entrepot/device/program.hpp>
+#include <entrepot/device/registry.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <numeric>
+#include <span>
+
+namespace {
+
+// One kernel, in a language for each kind of device.
+constexpr const char *host_source = R"(
+    extern "C" void square(const long long *range, void *const *arguments) {
+        float *data = (float *)arguments[0];
+        for (long long i = range[10]; i < range[11]; ++i)
+            data[i] *= data[i];
+    })";
+constexpr const char *opencl_source = R"(
+    kernel void square(global float *data) {
+        data[get_global_id(0)] *= data[get_global_id(0)];
+    })";
+constexpr const char *cuda_source = R"(
+    extern "C" __global__ void square(float *data) {
+        data[blockIdx.x * blockDim.x + threadIdx.x] *= data[blockIdx.x * blockDim.x + threadIdx.x];
+    })";
+
+entrepot::Kernel square_for(const entrepot::Device &device) {
+    const char *const source = device.backend().is_host()   ? host_source
+                               : device.backend().is_sycl() ? opencl_source
+                                                            : cuda_source;
+    return entrepot::Program(source, device).kernel("square");
+}
+
+float sum_of_squares(const entrepot::Device &device, std::int64_t count) {
+    using entrepot::Array, entrepot::Queue, entrepot::UsmKind;
+
+    const Array numbers = Array::empty({&count, 1}, entrepot::dtypes::float32, UsmKind::host,
+                                       entrepot::registry::host().default_queue());
+    float *const first = static_cast<float *>(numbers.data());
+    std::iota(first, first + count, 1.0F);
+
+    // The copy runs on one queue and the kernel on another. The memory knows of both, so the kernel
+    // waits for the copy.
+    const Queue copies = Queue::create(device), kernels = Queue::create(device);
+    const Array on_device = entrepot::copy_to(numbers, UsmKind::device, copies);
+    entrepot::LaunchArguments arguments(1);
+    arguments.add(on_device);
+    const auto items = static_cast<std::uint64_t>(count);
+    entrepot::launch(square_for(device), kernels, ep_range{1, {items}, {}}, arguments);
+
+    // The copy back waits for the kernel, and wait() for the copy.
+    entrepot::copy(numbers, on_device, copies).wait();
+    return std::accumulate(first, first + count, 0.0F);
+}
+
+}  // namespace
+
+int main(int count, char **selectors) try {
+    for (const char *selector : std::span(selectors, static_cast<std::size_t>(count)).subspan(1)) {
+        const entrepot::Device device = entrepot::registry::select(selector);
+        std::cout << device << ": " << sum_of_squares(device, 100) << '\n';
+    }
+    return 0;
+} catch (const std::exception &error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+}
