@@ -5,8 +5,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# The static library becomes part of a Python extension in a process with other extensions: only
-# symbols that are exported by name may be visible.
+# libentrepot.so and the extension share a process with other extensions: only symbols that are
+# exported by name may be visible.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_C_VISIBILITY_PRESET hidden)

@@ -1,6 +1,6 @@
-# Installs the library, the plugins beside it, the headers, and the files that find_package() and
-# pkg-config read. They are beside the module of a Python package, in entrepot/, which
-# scikit-build-core maps to the package's folder. Without Python they are in the usual folders.
+# Installs the library, the plugins, the headers, and the files that find_package() and pkg-config read.
+# With Python everything goes to entrepot/, which scikit-build-core maps to the package's folder.
+# Without Python, GNUInstallDirs names the folders.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 if(ENTREPOT_PYTHON)
@@ -15,6 +15,8 @@ endif()
 
 # entrepot::headers is for extensions that link nothing.
 add_library(entrepot_headers INTERFACE)
+add_library(entrepot::headers ALIAS entrepot_headers)
+target_include_directories(entrepot_headers INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 set_target_properties(entrepot_headers PROPERTIES EXPORT_NAME headers)
 target_compile_features(entrepot_headers INTERFACE cxx_std_20)
 foreach(target entrepot entrepot_headers)
@@ -41,6 +43,14 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/entrepotConfigVersion.cm
 install(FILES "${PROJECT_BINARY_DIR}/entrepotConfig.cmake" "${PROJECT_BINARY_DIR}/entrepotConfigVersion.cmake"
         DESTINATION "${cmake_folder}")
 
-file(RELATIVE_PATH include_from_libraries "/${library_folder}" "/${include_folder}")
+if(ENTREPOT_PYTHON)
+    set(include_from_libraries include)
+else()
+    file(RELATIVE_PATH include_from_libraries "${CMAKE_INSTALL_FULL_LIBDIR}" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+endif()
+set(assertions)
+if(asserts STREQUAL "ON")
+    set(assertions -DENTREPOT_ASSERTIONS)
+endif()
 configure_file("${CMAKE_CURRENT_LIST_DIR}/entrepot.pc.in" "${PROJECT_BINARY_DIR}/entrepot.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/entrepot.pc" DESTINATION "${library_folder}/pkgconfig")

@@ -107,8 +107,9 @@ part_order() {
 part_interop() {
     local page=tests/interop/test_matrix_page.py write=()
     ((writes_pages)) && write=(--matrix=docs/cuda_matrix.md)
-    tests tests/interop --ignore=tests/interop/test_between_peers.py --ignore=$page "${write[@]}" &&
-        cp docs/cuda_matrix.md "$results" && in_python "$python" -m pytest -o minversion=7 -q -p no:xdist $page
+    tests tests/interop --ignore=tests/interop/test_between_peers.py --ignore=$page "${write[@]}" || return
+    ((writes_pages)) && cp docs/cuda_matrix.md "$results"
+    in_python "$python" -m pytest -o minversion=7 -q -p no:xdist $page
 }
 
 part_device() {
@@ -173,7 +174,7 @@ failed=()
 for part in "${parts[@]}"; do
     start=$SECONDS
     "part_$part" 2>&1 | tee "$results/$part.log" || failed+=("$part")
-    summary=$(grep -E "tests passed|tests failed| passed| failed|error:|ERROR SUMMARY" "$results/$part.log" | tail -n 1)
+    summary=$(grep -E "tests passed|tests failed| passed| failed|error:|not written|ERROR SUMMARY" "$results/$part.log" | tail -n 1)
     printf '%s\t%s s\t%s\n' "$part" "$((SECONDS - start))" "${summary:-done}" >"$results/$part.row"
 done
 echo

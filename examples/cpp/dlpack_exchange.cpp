@@ -10,18 +10,22 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <optional>
 
 namespace dlpack = entrepot::dlpack;
 
 namespace {
 
-// The stream that the library works in; a queue of Entrepot where it has none.
-entrepot::Queue queue_of(const dlpack::DLPackExchangeAPI &api, const entrepot::Array &array) {
+// The queue of the library's current stream; for the host, a queue of Entrepot. Empty if the
+// library has set a Python exception.
+std::optional<entrepot::Queue> queue_of(const dlpack::DLPackExchangeAPI &api,
+                                        const entrepot::Array &array) {
+    if (array.is_host_accessible())
+        return array.device().default_queue();
     const dlpack::DLDevice device = dlpack::device_of(array);
     void *stream = nullptr;
-    if (array.device().backend().is_host() ||
-        api.current_work_stream(device.device_type, device.device_id, &stream) != 0)
-        return array.device().default_queue();
+    if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0)
+        return std::nullopt;
     return entrepot::exchange::queue_of_stream(array.device(),
                                                reinterpret_cast<std::uintptr_t>(stream));
 }
@@ -29,12 +33,14 @@ entrepot::Queue queue_of(const dlpack::DLPackExchangeAPI &api, const entrepot::A
 }  // namespace
 
 // Sets `copy` to a new tensor with the elements of `tensor`. Both are Python objects of the library
-// whose table `header` belongs to. Returns 0, or -1; then Python has an exception, or `reason` a
-// text of at most `size` bytes.
-// GIL: the caller holds it.
+// whose table `header` belongs to. Returns 0, or -1; then `reason` has a text of at most `size`
+// bytes, which is empty if a Python exception is set.
+//
+// GIL: the caller holds it. Waits release it.
 extern "C" [[gnu::visibility("default")]] int
 copy_of_tensor(const dlpack::DLPackExchangeAPIHeader *header, void *tensor, void **copy,
                char *reason, std::size_t size) noexcept try {
+    std::snprintf(reason, size, "%s", "");
     const dlpack::DLPackExchangeAPI *const api = dlpack::find_compatible(header);
     if (!api)
         throw entrepot::Error(entrepot::ErrorKind::exchange, "the table has another major version");
@@ -43,10 +49,13 @@ copy_of_tensor(const dlpack::DLPackExchangeAPIHeader *header, void *tensor, void
         return -1;
     // The array releases the tensor, after the work below has read it.
     const entrepot::Array given = dlpack::from_managed(managed);
-    const entrepot::Queue queue = queue_of(*api, given);
+    const std::optional<entrepot::Queue> queue = queue_of(*api, given);
+    if (!queue)
+        return -1;
     const entrepot::Array made =
-        entrepot::Array::empty(given.shape(), given.dtype(), given.kind(), queue);
-    entrepot::copy(made, given, queue);
+        entrepot::Array::empty(given.shape(), given.dtype(), given.kind(), *queue);
+    entrepot::copy(made, given, *queue);
+    // No stream orders what the host does next.
     if (given.is_host_accessible())
         made.memory().wait_for_host(entrepot::Access::write);
     return api->managed_tensor_to_py_object_no_sync(dlpack::to_managed(made), copy);

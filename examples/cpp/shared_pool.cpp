@@ -19,30 +19,36 @@ namespace {
 
 constexpr const char *unused = "dltensor_versioned", *used = "used_dltensor_versioned";
 
-// Array → capsule, which entrepot.from_dlpack() and every other library takes.
-py::object capsule_of(const entrepot::Array &array) {
-    return py::reinterpret_steal<py::object>(
-        PyCapsule_New(dlpack::to_managed(array), unused, [](PyObject *capsule) {
-            if (!PyCapsule_IsValid(capsule, unused))
-                return;  // a consumer has taken the tensor
-            auto *const tensor = static_cast<dlpack::DLManagedTensorVersioned *>(
-                PyCapsule_GetPointer(capsule, unused));
-            tensor->deleter(tensor);
-        }));
+void release_unused(PyObject *capsule) {
+    if (!PyCapsule_IsValid(capsule, unused))
+        return;  // a consumer has taken the tensor
+    auto *const tensor =
+        static_cast<dlpack::DLManagedTensorVersioned *>(PyCapsule_GetPointer(capsule, unused));
+    tensor->deleter(tensor);
 }
 
-// An array of Entrepot arrives as it is: with its memory and the access log of that.
+// A capsule with the array, which entrepot.from_dlpack() takes.
+py::object capsule_of(const entrepot::Array &array) {
+    dlpack::DLManagedTensorVersioned *const tensor = dlpack::to_managed(array);
+    PyObject *const capsule = PyCapsule_New(tensor, unused, release_unused);
+    if (!capsule) {
+        tensor->deleter(tensor);
+        throw py::error_already_set();
+    }
+    return py::reinterpret_steal<py::object>(capsule);
+}
+
+// Imports the object. An array of Entrepot yields its own Memory, with its access log.
 entrepot::Array array_of(const py::object &object) {
     const py::object capsule =
         object.attr("__dlpack__")(py::arg("max_version") = py::make_tuple(1, 0));
     void *const tensor = PyCapsule_GetPointer(capsule.ptr(), unused);
-    if (!tensor)
+    if (!tensor || PyCapsule_SetName(capsule.ptr(), used) != 0)
         throw py::error_already_set();
-    PyCapsule_SetName(capsule.ptr(), used);
     return dlpack::from_managed(static_cast<dlpack::DLManagedTensorVersioned *>(tensor));
 }
 
-// A block of the device's current resource, which Python may have set.
+// Allocates from the device's current resource, which Python may have set.
 py::object full(std::int64_t count, float value, const std::string &device) {
     const entrepot::Queue queue = entrepot::registry::select(device).default_queue();
     const entrepot::Array made = entrepot::Array::empty({&count, 1}, entrepot::dtypes::float32,
@@ -51,15 +57,14 @@ py::object full(std::int64_t count, float value, const std::string &device) {
     return capsule_of(made);
 }
 
-// Waits for the work that Python has submitted on the array.
+// Waits for the work that Python has submitted on the array. The wait releases the GIL.
 float first_of(const py::object &object) {
     const entrepot::Array array = array_of(object);
     if (array.dtype() != entrepot::dtypes::float32 || array.size() == 0)
         throw py::value_error("first_of takes an array of float32 with elements");
-    {
-        const py::gil_scoped_release released;
-        array.memory().wait_for_host(entrepot::Access::read);
-    }
+    if (!array.is_host_accessible())
+        throw py::value_error("first_of takes memory that the host can read; copy the array first");
+    array.memory().wait_for_host(entrepot::Access::read);
     return *static_cast<const float *>(array.data());
 }
 

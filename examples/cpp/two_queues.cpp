@@ -11,11 +11,11 @@
 #include <exception>
 #include <iostream>
 #include <numeric>
-#include <span>
 
 namespace {
 
-// One kernel, in a language for each kind of device.
+// One kernel, in a language for each kind of device. On the host, a call runs the groups range[10]
+// to range[11] of the launch.
 constexpr const char *host_source = R"(
     extern "C" void square(const long long *range, void *const *arguments) {
         float *data = (float *)arguments[0];
@@ -46,14 +46,15 @@ float sum_of_squares(const entrepot::Device &device, std::int64_t count) {
     float *const first = static_cast<float *>(numbers.data());
     std::iota(first, first + count, 1.0F);
 
-    // The copy runs on one queue and the kernel on another. The memory knows of both, so the kernel
-    // waits for the copy.
+    // The copy runs on one queue and the kernel on another. The access log of the memory records
+    // both, so the kernel waits for the copy.
     const Queue copies = Queue::create(device), kernels = Queue::create(device);
     const Array on_device = entrepot::copy_to(numbers, UsmKind::device, copies);
     entrepot::LaunchArguments arguments(1);
     arguments.add(on_device);
     const auto items = static_cast<std::uint64_t>(count);
-    entrepot::launch(square_for(device), kernels, ep_range{1, {items}, {}}, arguments);
+    const entrepot::Kernel square = square_for(device);
+    entrepot::launch(square, kernels, ep_range{1, {items}, {}}, arguments);
 
     // The copy back waits for the kernel, and wait() for the copy.
     entrepot::copy(numbers, on_device, copies).wait();
@@ -62,9 +63,13 @@ float sum_of_squares(const entrepot::Device &device, std::int64_t count) {
 
 }  // namespace
 
-int main(int count, char **selectors) try {
-    for (const char *selector : std::span(selectors, static_cast<std::size_t>(count)).subspan(1)) {
-        const entrepot::Device device = entrepot::registry::select(selector);
+int main(int argc, char **argv) try {
+    if (argc < 2) {
+        std::cerr << "usage: two_queues SELECTOR...\n";
+        return 2;
+    }
+    for (int i = 1; i < argc; ++i) {
+        const entrepot::Device device = entrepot::registry::select(argv[i]);
         std::cout << device << ": " << sum_of_squares(device, 100) << '\n';
     }
     return 0;

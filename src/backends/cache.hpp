@@ -8,15 +8,14 @@
 //                them. Unreadable or truncated files are ignored. If a file cannot be written, the
 //                loader is told why.
 #pragma once
-#include <entrepot/core/api.hpp>
 
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace ENTREPOT_API entrepot {
-namespace backends {
+#pragma GCC visibility push(default)
+namespace entrepot::backends {
 
 // A key of several parts, unambiguously separated.
 template <class... Parts> std::string cache_key(const Parts &...parts) {
@@ -57,5 +56,5 @@ std::string cache_obstacle(std::string_view kind);
 std::optional<std::string> cached(std::string_view kind, std::string_view key);
 void keep_cached(std::string_view kind, std::string_view key, std::string_view content) noexcept;
 
-}  // namespace backends
-}  // namespace entrepot
+}  // namespace entrepot::backends
+#pragma GCC visibility pop

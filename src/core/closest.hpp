@@ -1,12 +1,12 @@
 // Suggestions for misspelt names in messages.
 #pragma once
-#include <entrepot/core/api.hpp>
 
 #include <span>
 #include <string>
 #include <string_view>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // The known name with the smallest edit distance (changed, added, dropped or swapped letters).
 // Empty if even that differs in more than a third of the longer name's letters.
@@ -16,3 +16,4 @@ std::string_view closest(std::string_view name, std::span<const std::string> kno
 std::string did_you_mean(std::string_view name, std::span<const std::string> known);
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -15,12 +15,12 @@
 //   At interpreter shutdown `acquire` may never return: the thread blocks until the process exits
 //   (python/bind/support/gil.hpp).
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/checked_mutex.hpp>
 
 #include <atomic>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class InterpreterLock {
 public:
@@ -73,3 +73,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -1,9 +1,9 @@
 // Interrupt: asks if long work, such as a compiler's run, should end, and delivers warnings.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/error.hpp>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // Returns true after Ctrl-C; the work then ends with an error, which the code that set the check
 // interprets.
@@ -37,3 +37,4 @@ public:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

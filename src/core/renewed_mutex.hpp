@@ -3,13 +3,13 @@
 // A fork does not wait for it: the child gets an unlocked one, even if a thread holds it in the
 // parent. A thread that forks while it holds the mutex does not hold it in the child.
 #pragma once
-#include <entrepot/core/api.hpp>
 
 #include <atomic>
 #include <memory>
 #include <mutex>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // Grows by one in a forked child: work that began in another generation belongs to the parent.
 unsigned fork_generation() noexcept;
@@ -35,3 +35,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
+#include <system_error>
 
 namespace entrepot {
 namespace {
@@ -63,9 +65,12 @@ std::optional<MappedLibrary> mapped_library(std::string_view soname) {
 
 std::string own_directory() {
     Dl_info here;
-    return dladdr(reinterpret_cast<const void *>(&own_directory), &here)
-               ? directory_of(here.dli_fname)
-               : ".";
+    if (!dladdr(reinterpret_cast<const void *>(&own_directory), &here))
+        return ".";
+    // The loader keeps the `..` of a program's run path.
+    std::error_code failed;
+    const auto path = std::filesystem::canonical(here.dli_fname, failed);
+    return directory_of(failed ? here.dli_fname : path.string());
 }
 
 std::vector<std::string> package_directories() {

@@ -19,8 +19,8 @@ std::optional<MappedLibrary> mapped_library(std::string_view soname);
 
 // The directory of the library that this code is in.
 std::string own_directory();
-// Folders with runtimes of other Python packages, for a program that has no Python: those beside
-// the package that this code is installed in. Empty if it is in no folder of packages.
+// Returns: folders of the same site-packages that have runtimes, for programs without Python. Empty
+//          if this library is in no site-packages.
 std::vector<std::string> package_directories();
 // The path without its last part; `.` if it has only one.
 std::string directory_of(const std::string &path);

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <list>
 #include <mutex>
 #include <sstream>
@@ -260,9 +259,11 @@ const Queue &initial_queue() {
 }  // namespace
 
 std::vector<std::string> library_directories() {
+    // First, because it locks the loader. That may run code of a library that asks for devices.
+    std::vector<std::string> packages = package_directories();
     const std::lock_guard locked(all().mutex);
     std::vector<std::string> directories = all().library_directories;
-    std::ranges::move(package_directories(), std::back_inserter(directories));
+    directories.insert(directories.end(), packages.begin(), packages.end());
     return directories;
 }
 

@@ -2,10 +2,9 @@
 // it is on; an address that no driver knows is ordinary host memory.
 #pragma once
 #include <entrepot/array/array.hpp>
-#include <entrepot/core/api.hpp>
 
-namespace ENTREPOT_API entrepot {
-namespace address {
+#pragma GCC visibility push(default)
+namespace entrepot::address {
 
 // The caller's description, not yet verified.
 struct Descriptor {
@@ -31,5 +30,5 @@ struct Descriptor {
 // Throws: DeviceError: the driver of the named device cannot be asked.
 Array verify(Descriptor descriptor, Owner owner);
 
-}  // namespace address
-}  // namespace entrepot
+}  // namespace entrepot::address
+#pragma GCC visibility pop

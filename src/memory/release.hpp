@@ -18,14 +18,14 @@
 //   (python/bind/memory/resource.cpp). In a program that embeds Python this is final. From then on
 //   memory of devices leaks, and so do its owners. Memory of the host is released as before.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/memory/memory.hpp>
 
 #include <atomic>
 #include <cstddef>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // Releases owners and blocks whose pending work is done by now. Never waits for work of a device.
 // Worth a call after waiting for a queue.
@@ -78,3 +78,4 @@ inline bool may_call(const Backend &backend) noexcept {
 }
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -205,6 +205,44 @@ def refusals(root: Path) -> list[str]:
     return found
 
 
+#: Compiled by extensions without the library: hidden, but for single declarations.
+HIDDEN = ("core/assert.hpp", "core/dtype.hpp")
+#: A variable that would exist in the library and once more in each program.
+DOUBLE = re.compile(
+    r"^\s*(?:static )?inline (?!constexpr)(?:constinit )?(?:thread_local )?"
+    r"[\w:<>*, ]+ \*?\w+(?:\{|;| =)"
+    r"|^ +static (?:constinit |thread_local )+[^;(]*\{",
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param(path, id=str(path.relative_to(ROOT / "include/entrepot")))
+        for path in sorted((ROOT / "include/entrepot").glob("*/*.hpp"))
+        if path.parent.name != "python"
+    ],
+)
+def test_public_header_is_exported(header: Path) -> None:
+    text = header.read_text(encoding="utf-8")
+    assert DOUBLE.findall(text) == []
+    if re.search(r"^namespace", text, re.MULTILINE) and not str(header).endswith(HIDDEN):
+        assert "\n#pragma GCC visibility push(default)\nnamespace entrepot" in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "inline std::atomic<bool> in_child{false};",
+        "    static inline constinit thread_local Slot *own = nullptr;",
+        "    static constinit FirstUse<HostPlace> made{};",
+    ],
+)
+def test_variable_that_would_be_double_is_found(line: str) -> None:
+    assert DOUBLE.search(line)
+
+
 def test_components_are_acyclic():
     TopologicalSorter(COMPONENTS).prepare()  # raises CycleError
 

@@ -140,11 +140,16 @@ def test_library_exports_names_of_entrepot_only(cmake_dir):
     (library,) = cmake_dir.parent.glob("libentrepot.so*")
     names = exported_names(library)
     assert any("5Array5empty" in name for name in names)
-    assert [name for name in names if not re.match("_Z(T[IVSHW])?N[KO]?8entrepot", name)] == []
-    assert [name for name in names if name.startswith("_ZN8entrepot8Segments")] == []
+    assert [name for name in names if not re.match("_Z(T[IVSHW])?NK?[RO]?8entrepot", name)] == []
+    private = "_ZN8entrepot8Segments"
+    assert "class Segments" in (ROOT / "src/memory/segments.hpp").read_text()
+    assert [name for name in names if name.startswith(private)] == []
+    kinds = run("nm", "--dynamic", "--defined-only", "--format=posix", library)
+    assert not re.search(r"^\S+ u ", kinds, re.MULTILINE), "one copy for all versions in a process"
 
 
-def test_program_without_cmake_links_the_library(tmp_path):
+@pytest.mark.parametrize("device", ["host", pytest.param("opencl:cpu:0", marks=pytest.mark.sycl)])
+def test_program_without_cmake_links_the_library(tmp_path, device):
     if not shutil.which("pkg-config"):
         pytest.skip("pkg-config is not installed")
     found = run(sys.executable, "-m", "entrepot", "--pkg-config").strip()
@@ -154,16 +159,25 @@ def test_program_without_cmake_links_the_library(tmp_path):
     source = ROOT / "examples" / "cpp" / "two_queues.cpp"
     run(os.environ.get("CXX", "c++"), "-std=c++20", source, *flags, f"-Wl,-rpath,{folder}",
         "-o", tmp_path / "two_queues")  # fmt: skip
-    assert run(tmp_path / "two_queues", "host") == "host: 338350\n"
+    # Without the variables by which the tests find the runtimes.
+    kept = ("OCL_ICD_FILENAMES", "PATH")
+    bare = {name: value for name, value in os.environ.items() if name in kept}
+    assert run(tmp_path / "two_queues", device, env=bare) == f"{device}: 338350\n"
 
 
 def test_library_is_installed_without_python(tmp_path):
     build, prefix = tmp_path / "build", tmp_path / "prefix"
     run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DCMAKE_INSTALL_PREFIX={prefix}",
         "-DENTREPOT_PYTHON=OFF", "-DENTREPOT_SYCL=OFF", "-DENTREPOT_CUDA=OFF",
-        "-DENTREPOT_HIP=OFF", "-DENTREPOT_UNITY_BUILD=ON",
-        "-DCMAKE_BUILD_TYPE=Debug")  # fmt: skip
+        "-DENTREPOT_UNITY_BUILD=ON", "-DCMAKE_BUILD_TYPE=Debug")  # fmt: skip
     run("cmake", "--build", build, "--target", "install")
+    found = {path.name for path in prefix.rglob("*") if path.is_file()}
+    assert {"libentrepot.so", "libentrepot_hip.so", "entrepot.pc"} <= found
+    if shutil.which("pkg-config"):
+        (described,) = prefix.rglob("entrepot.pc")
+        env = {**os.environ, "PKG_CONFIG_PATH": str(described.parent)}
+        folder = run("pkg-config", "--variable=includedir", "entrepot", env=env).strip()
+        assert Path(folder).resolve() == prefix / "include"
     run("cmake", "-S", ROOT / "examples" / "cpp", "-B", tmp_path / "examples", "-G", "Ninja",
         f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_DISABLE_FIND_PACKAGE_Python=ON")  # fmt: skip
     run("cmake", "--build", tmp_path / "examples")

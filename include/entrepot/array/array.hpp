@@ -1,7 +1,6 @@
 // Array: memory seen through a type and a layout. A value: immutable, cheap to copy, and an owner
 // of its memory.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/dtype.hpp>
 #include <entrepot/core/layout.hpp>
 #include <entrepot/device/registry.hpp>
@@ -10,7 +9,8 @@
 #include <cstddef>
 #include <utility>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class Array {
 public:
@@ -97,3 +97,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -2,14 +2,14 @@
 // and converts to bytes.
 #pragma once
 #include <entrepot/array/array.hpp>
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/share.hpp>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 struct ArrayHandle {
     SharedMemory memory;
@@ -31,3 +31,4 @@ struct ArrayHandle {
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

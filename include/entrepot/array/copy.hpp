@@ -2,12 +2,12 @@
 // their memory.
 #pragma once
 #include <entrepot/array/array.hpp>
-#include <entrepot/core/api.hpp>
 
 #include <cstddef>
 #include <span>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // False if the arrays share no byte. Requires: neither is empty.
 bool may_overlap(const Array &a, const Array &b);
@@ -53,3 +53,4 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &qu
 Array copy_to(const Array &from, UsmKind kind, const Queue &queue);
 
 }  // namespace entrepot
+#pragma GCC visibility pop

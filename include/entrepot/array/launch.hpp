@@ -16,7 +16,6 @@
 //   of their memory. A captured launch gives the kernel and the memory to the graph.
 #pragma once
 #include <entrepot/array/array.hpp>
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/device/program.hpp>
 
@@ -24,7 +23,8 @@
 #include <cstddef>
 #include <span>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // A scalar or a struct, by value.
 struct Scalar {
@@ -96,3 +96,4 @@ Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_rang
                          std::span<const ep_argument> arguments, std::span<const ArrayUse> uses);
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -1,8 +1,15 @@
-// ENTREPOT_API: exported by libentrepot.so, which is compiled with hidden visibility.
+// ENTREPOT_API and ENTREPOT_LOCAL: the visibility of single declarations. The library is compiled
+// with hidden visibility.
 //
-// Public headers give it to the namespace, and so to every declaration in it. A few private headers
-// do so too, because entrepot._core uses them. Their variables are defined in source files: an
-// inline variable would exist once in the library and once more in entrepot._core.
+// Public headers declare everything with default visibility, by a pragma. Two of them are hidden
+// instead, dtype.hpp and assert.hpp, because extensions compile them without the library. There,
+// each function of the library is marked ENTREPOT_API. A few private headers are exported for the
+// extension module.
+//
+// Mutable variables of exported headers are defined in source files: an inline one would exist in
+// the library and once more in the module. Constant tables are ENTREPOT_LOCAL. Each binary has
+// its own, and no binary reads the shorter table of another version.
 #pragma once
 
 #define ENTREPOT_API [[gnu::visibility("default")]]
+#define ENTREPOT_LOCAL [[gnu::visibility("hidden")]]

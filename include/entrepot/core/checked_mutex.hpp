@@ -31,16 +31,16 @@
 // inline function, and a mutex that is locked without assertions and unlocked with them aborts.
 // Entrepot's build defines the macro for all its files (cmake/compiler.cmake) or for none.
 //
-// An extension that includes the installed headers has copies of its own, because the module hides
-// Entrepot's (python/exports.map). It may therefore differ from Entrepot.
+// A program that links libentrepot defines it as the library does: entrepot::entrepot and
+// pkg-config pass it on. An extension that links nothing has copies of its own and may differ.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/thread_safety.hpp>
 
 #include <mutex>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // The mutexes of this file that the calling thread holds. For ENTREPOT_ASSERT alone: without
 // assertions the functions are declared and not defined.
@@ -62,7 +62,8 @@ private:
         unsigned count;
         const std::mutex *leaf;
     };
-    static constinit thread_local List list;  // every plugin has one of its own
+    // a plugin, which links nothing of the library, has one of its own
+    static constinit thread_local List list;
 #endif
 };
 
@@ -115,3 +116,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

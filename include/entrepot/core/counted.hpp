@@ -1,13 +1,13 @@
 // Reference counts inside the objects that they count, and IntrusivePtr, which owns one reference.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/assert.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <utility>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // Base class with a reference count, which begins with the reference of the object's creator. The
 // last release calls `Self::end`, which deletes the object by default.
@@ -110,3 +110,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

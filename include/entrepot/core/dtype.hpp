@@ -11,7 +11,8 @@
 #include <string>
 #include <string_view>
 
-// Extensions include this, and each may have been compiled with another version of it.
+// Extensions include this, and each may have been compiled with another version of it. So inline
+// functions and tables are hidden, and functions of the library are marked one by one.
 #pragma GCC visibility push(hidden)
 namespace entrepot {
 

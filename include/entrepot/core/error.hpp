@@ -9,7 +9,8 @@
 #include <ostream>
 #include <stdexcept>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 enum class ErrorKind : std::uint8_t {
     entrepot,    // base of the package's errors
@@ -33,7 +34,7 @@ struct ErrorRow {
     const char *doc;
 };
 
-inline constexpr std::array<ErrorRow, 11> error_table{{
+ENTREPOT_LOCAL inline constexpr std::array<ErrorRow, 11> error_table{{
     {ErrorKind::entrepot, "EntrepotError", nullptr, "Exception",
      "The root of all errors that Entrepot defines."},
     {ErrorKind::exchange, "ExchangeError", "EntrepotError", "BufferError",
@@ -82,3 +83,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -1,6 +1,5 @@
 // Layout: the shape and strides of an array, in elements, and its views without a copy.
 #pragma once
-#include <entrepot/core/api.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +10,8 @@
 #include <span>
 #include <string>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 using Extents = std::span<const std::int64_t>;
 
@@ -280,3 +280,4 @@ inline bool Layout::operator==(const Layout &other) const noexcept {
 }
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -1,12 +1,12 @@
 // Objects that are made at the first request, without a lock. FirstUse never destroys its object.
 #pragma once
-#include <entrepot/core/api.hpp>
 
 #include <atomic>
 #include <memory>
 #include <utility>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // Publishes `made`, unless another thread was faster: then `made` is destroyed. Returns: what is
 // published.
@@ -44,3 +44,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

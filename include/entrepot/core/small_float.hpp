@@ -1,12 +1,12 @@
 // Small floats: float16 and bfloat16 as bits, for compilers without such types.
 #pragma once
-#include <entrepot/core/api.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // An IEEE 754 interchange format of 16 bits, by the widths of its fields.
 template <int exponent_bits, int fraction_bits> struct SmallFloat {
@@ -54,3 +54,4 @@ using Float16 = SmallFloat<5, 10>;
 using BFloat16 = SmallFloat<8, 7>;
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -1,6 +1,5 @@
 // SmallVector: a vector whose first elements need no allocation.
 #pragma once
-#include <entrepot/core/api.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -8,7 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // The first `N` elements are in the object itself. Elements move when the vector grows beyond its
 // capacity.
@@ -64,3 +64,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -1,14 +1,14 @@
 // Text for messages, in the classic locale: the program's locale might group the digits of sizes
 // and addresses.
 #pragma once
-#include <entrepot/core/api.hpp>
 
 #include <locale>
 #include <sstream>
 #include <string>
 #include <utility>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // Streams the parts into one string.
 template <class... Parts> std::string sentence_of(const Parts &...parts) {
@@ -19,3 +19,4 @@ template <class... Parts> std::string sentence_of(const Parts &...parts) {
 }
 
 }  // namespace entrepot
+#pragma GCC visibility pop

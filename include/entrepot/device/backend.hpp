@@ -1,6 +1,5 @@
 // Backend: a loaded backend's table, and the one place where its statuses become exceptions.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/error.hpp>
 #include <entrepot/device/backend.h>
@@ -11,7 +10,8 @@
 #include <string>
 #include <type_traits>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class Device;
 
@@ -102,3 +102,4 @@ inline bool fork_guard::is_usable(const Backend &backend) noexcept {
 }
 
 }  // namespace entrepot
+#pragma GCC visibility pop

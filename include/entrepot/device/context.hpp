@@ -6,7 +6,6 @@
 //   records. Constant fields need no lock. The last reference destroys the record without the GIL
 //   and without the table's mutex.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/counted.hpp>
 #include <entrepot/device/device.hpp>
 
@@ -15,7 +14,8 @@
 #include <span>
 #include <vector>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class Context {
 public:
@@ -72,6 +72,7 @@ private:
 std::ostream &operator<<(std::ostream &out, const Context &context);
 
 }  // namespace entrepot
+#pragma GCC visibility pop
 
 template <> struct std::hash<entrepot::Context> {
     std::size_t operator()(const entrepot::Context &context) const noexcept {

@@ -1,7 +1,6 @@
 // Device: one device or sub-device of a backend. A value that is one pointer wide; devices live as
 // long as the process.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/error.hpp>
 #include <entrepot/device/backend.hpp>
 
@@ -13,7 +12,8 @@
 #include <string>
 #include <vector>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class Context;
 class Queue;
@@ -98,6 +98,7 @@ inline const Queue &Device::default_queue() const {
 std::ostream &operator<<(std::ostream &out, const Device &device);
 
 }  // namespace entrepot
+#pragma GCC visibility pop
 
 template <> struct std::hash<entrepot::Device> {
     std::size_t operator()(const entrepot::Device &device) const noexcept {

@@ -5,12 +5,12 @@
 // would crash. From then on no thread enters a driver, and threads inside one get a moment to leave
 // it.
 #pragma once
-#include <entrepot/core/api.hpp>
 
 #include <atomic>
 #include <cstdint>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // Lives as long as a call. At process exit its constructor never returns, except on the thread that
 // runs the exit handlers. The thread that rests in it keeps every mutex that it holds.
@@ -56,3 +56,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

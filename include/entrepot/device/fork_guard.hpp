@@ -42,12 +42,12 @@
 //      200 ms to leave (driver_call.hpp).
 //   4. The destructors of the runtimes' libraries run.
 #pragma once
-#include <entrepot/core/api.hpp>
 
 #include <atomic>
 #include <string_view>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class Backend;
 
@@ -96,3 +96,4 @@ bool lock_over_fork(ForkRow row, ForkLock hold);
 
 }  // namespace fork_guard
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -10,14 +10,15 @@
 #include <string>
 #include <string_view>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 struct DialectRow {
     ep_dialect dialect;
     const char *name;  // in Python: ep.Program(source, device, dialect="opencl-c")
     const char *doc;
 };
-inline constexpr DialectRow dialect_table[] = {
+ENTREPOT_LOCAL inline constexpr DialectRow dialect_table[] = {
     {EP_OPENCL_C, "opencl-c", "OpenCL C"},
     {EP_SYCL_SOURCE, "sycl", "SYCL C++ with free-function kernels, compiled by the SYCL runtime"},
     {EP_SPIRV, "spirv", "SPIR-V"},
@@ -31,7 +32,8 @@ inline constexpr DialectRow dialect_table[] = {
 
 // A set of dialects: bit 1 << dialect of each, as a backend answers what a device builds.
 using DialectMask = std::uint32_t;
-inline constexpr DialectMask every_dialect = (DialectMask{1} << EP_DIALECT_COUNT) - 1;
+ENTREPOT_LOCAL inline constexpr DialectMask every_dialect =
+    (DialectMask{1} << EP_DIALECT_COUNT) - 1;
 
 const char *name_of(ep_dialect dialect) noexcept;
 // "'opencl-c', 'spirv'", or "none".
@@ -99,3 +101,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

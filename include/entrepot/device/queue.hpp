@@ -49,7 +49,6 @@
 //   handed it out again. Immortal queues are not counted. In a marked child of fork()
 //   (fork_guard.hpp) native handles leak.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/counted.hpp>
 #include <entrepot/device/context.hpp>
@@ -61,7 +60,8 @@
 #include <optional>
 #include <vector>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class Event {
 public:
@@ -379,6 +379,7 @@ std::optional<Event> record_all(const Context &context);
 std::vector<Queue> live_queues(const Context &context);
 
 }  // namespace entrepot
+#pragma GCC visibility pop
 
 template <> struct std::hash<entrepot::Queue> {
     std::size_t operator()(const entrepot::Queue &queue) const noexcept {

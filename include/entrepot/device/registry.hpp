@@ -1,7 +1,6 @@
 // The registry: which backends there are, which of them are absent and why, and the selector
 // grammar that names devices.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/publish.hpp>
 #include <entrepot/device/context.hpp>
 #include <entrepot/device/device.hpp>
@@ -10,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 struct BackendReport {
     std::string name;
@@ -56,7 +56,7 @@ struct HostPlace {
     Device device = host();
     Context context = device.default_context();
 };
-extern FirstUse<HostPlace> made_host_place;
+extern FirstUse<HostPlace> made_host_place;  // of host_place() alone
 inline const HostPlace &host_place() { return made_host_place.get(); }
 
 // SYCL's default device: what its default selector finds. Throws: DeviceError if no device
@@ -86,3 +86,4 @@ void pop_current(const Queue &queue);
 }  // namespace registry
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -1,11 +1,11 @@
 // Streams of CUDA as queues: by the numbers that its default ones have, or by handle.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/device/queue.hpp>
 
 #include <cstdint>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // The numbers below the addresses: the legacy default stream and that of the thread. 0 may mean
 // either.
@@ -26,3 +26,4 @@ inline const Queue &legacy_stream_of(const Device &device) {
 Queue wrap_stream(const Device &device, std::uintptr_t stream);
 
 }  // namespace entrepot
+#pragma GCC visibility pop

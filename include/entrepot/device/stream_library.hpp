@@ -13,12 +13,12 @@
 //   Libraries are never unregistered. A stream may be destroyed after the call that asked for it
 //   (Queue::may_be_destroyed).
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/device/queue.hpp>
 
 #include <cstdint>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 struct StreamLibrary {
     const char *name = "";
@@ -76,3 +76,4 @@ LibrarySet consumer_libraries() noexcept;
 Queue current_stream_of(unsigned library, const Device &device);
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -10,11 +10,11 @@
 
 #include <string_view>
 
-namespace ENTREPOT_API entrepot {
-namespace array_interface {
+#pragma GCC visibility push(default)
+namespace entrepot::array_interface {
 
 inline constexpr int version = 3;
-inline constexpr exchange::Speaker speaker{"array interface", ErrorKind::interface};
+ENTREPOT_LOCAL inline constexpr exchange::Speaker speaker{"array interface", ErrorKind::interface};
 
 // Contents of the dict or the struct, not yet verified. Strides and offset are in bytes.
 struct Descriptor {
@@ -67,5 +67,5 @@ Descriptor describe(const PyArrayInterface &interface, char (&typestr)[16]);
 // The flags that an array is exported with.
 int flags_of(const Array &array) noexcept;
 
-}  // namespace array_interface
-}  // namespace entrepot
+}  // namespace entrepot::array_interface
+#pragma GCC visibility pop

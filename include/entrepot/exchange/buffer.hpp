@@ -8,10 +8,10 @@
 #include <entrepot/core/api.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
 
-namespace ENTREPOT_API entrepot {
-namespace buffer {
+#pragma GCC visibility push(default)
+namespace entrepot::buffer {
 
-inline constexpr exchange::Speaker speaker{"buffer protocol", ErrorKind::exchange};
+ENTREPOT_LOCAL inline constexpr exchange::Speaker speaker{"buffer protocol", ErrorKind::exchange};
 
 // Contents of the Py_buffer, not yet verified. All sizes are in bytes, as in the protocol.
 struct Descriptor {
@@ -34,5 +34,5 @@ struct Descriptor {
 // - strides that are no multiple of the item size, or misaligned items.
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {});
 
-}  // namespace buffer
-}  // namespace entrepot
+}  // namespace entrepot::buffer
+#pragma GCC visibility pop

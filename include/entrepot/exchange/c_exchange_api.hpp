@@ -8,8 +8,8 @@
 #include <entrepot/core/api.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
 
-namespace ENTREPOT_API entrepot {
-namespace dlpack {
+#pragma GCC visibility push(default)
+namespace entrepot::dlpack {
 
 struct DLPackExchangeAPIHeader {
     DLPackVersion version;
@@ -34,7 +34,7 @@ struct DLPackExchangeAPI {
                                void **out_current_stream);
 };
 
-inline constexpr const char *exchange_api_capsule = "dlpack_exchange_api";
+ENTREPOT_LOCAL inline constexpr const char *exchange_api_capsule = "dlpack_exchange_api";
 
 // The newest table of the chain with a known layout; nullptr if every one has another major
 // version.
@@ -46,5 +46,5 @@ inline const DLPackExchangeAPI *find_compatible(const DLPackExchangeAPIHeader *n
                : nullptr;
 }
 
-}  // namespace dlpack
-}  // namespace entrepot
+}  // namespace entrepot::dlpack
+#pragma GCC visibility pop

@@ -18,12 +18,13 @@
 #include <cstdint>
 #include <optional>
 
-namespace ENTREPOT_API entrepot {
-namespace cai {
+#pragma GCC visibility push(default)
+namespace entrepot::cai {
 
 inline constexpr int version = 3;
 inline constexpr int oldest_version = 0;  // each has only added keys; PyTorch writes 2
-inline constexpr exchange::Speaker speaker{"CUDA array interface", ErrorKind::interface};
+ENTREPOT_LOCAL inline constexpr exchange::Speaker speaker{"CUDA array interface",
+                                                          ErrorKind::interface};
 
 // Contents of the dict, not yet verified. Strides are in bytes.
 struct Descriptor {
@@ -62,5 +63,5 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {})
 // Throws: InterfaceError for memory that is neither CUDA's nor HIP's, DeviceError of the driver.
 std::optional<std::uintptr_t> stream_for_consumer(const Array &array);
 
-}  // namespace cai
-}  // namespace entrepot
+}  // namespace entrepot::cai
+#pragma GCC visibility pop

@@ -4,13 +4,12 @@
 // the caller orders imports and exports (exchange/stream.hpp; Memory::wait_for_host for the host).
 #pragma once
 #include <entrepot/array/array.hpp>
-#include <entrepot/core/api.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
 #include <entrepot/exchange/dlpack_device.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
 
-namespace ENTREPOT_API entrepot {
-namespace dlpack {
+#pragma GCC visibility push(default)
+namespace entrepot::dlpack {
 
 // Readers of a tensor's fields. Dtypes of 4 or 6 bits need flag_subbyte_type_padded, or lanes that
 // fill whole bytes. Packed elements have no addresses and are refused.
@@ -112,5 +111,5 @@ Array allocate(const DLTensor &prototype, Memory::Allocate get = Memory::allocat
 // Throws: as to_legacy, because a DLTensor has no flags either.
 DLTensor unowned_tensor(const Array &array, DLDevice device);
 
-}  // namespace dlpack
-}  // namespace entrepot
+}  // namespace entrepot::dlpack
+#pragma GCC visibility pop

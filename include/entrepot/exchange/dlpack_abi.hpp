@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ENTREPOT_API entrepot {
-namespace dlpack {
+#pragma GCC visibility push(default)
+namespace entrepot::dlpack {
 
 struct DLPackVersion {
     std::uint32_t major;
@@ -15,7 +15,7 @@ struct DLPackVersion {
 };
 // The version of exports, and the newest that imports understand. Minor versions only add values to
 // enumerations.
-inline constexpr DLPackVersion version{1, 3};
+ENTREPOT_LOCAL inline constexpr DLPackVersion version{1, 3};
 
 enum DLDeviceType : std::int32_t {
     kDLCPU = 1,
@@ -87,8 +87,9 @@ struct CapsuleNames {
     const char *fresh;
     const char *used;
 };
-inline constexpr CapsuleNames legacy_names{"dltensor", "used_dltensor"};
-inline constexpr CapsuleNames versioned_names{"dltensor_versioned", "used_dltensor_versioned"};
+ENTREPOT_LOCAL inline constexpr CapsuleNames legacy_names{"dltensor", "used_dltensor"};
+ENTREPOT_LOCAL inline constexpr CapsuleNames versioned_names{"dltensor_versioned",
+                                                             "used_dltensor_versioned"};
 
-}  // namespace dlpack
-}  // namespace entrepot
+}  // namespace entrepot::dlpack
+#pragma GCC visibility pop

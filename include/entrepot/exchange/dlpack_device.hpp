@@ -18,10 +18,10 @@
 #include <atomic>
 #include <iosfwd>
 
-namespace ENTREPOT_API entrepot {
-namespace dlpack {
+#pragma GCC visibility push(default)
+namespace entrepot::dlpack {
 
-inline constexpr exchange::Speaker speaker{"DLPack", ErrorKind::exchange};
+ENTREPOT_LOCAL inline constexpr exchange::Speaker speaker{"DLPack", ErrorKind::exchange};
 
 struct DeviceTypeRow {
     DLDeviceType type;
@@ -30,7 +30,7 @@ struct DeviceTypeRow {
     UsmKind kind;         // unknown: any kind
 };
 
-inline constexpr std::array<DeviceTypeRow, 16> device_type_table{{
+ENTREPOT_LOCAL inline constexpr std::array<DeviceTypeRow, 16> device_type_table{{
     {kDLCPU, "kDLCPU", "host", UsmKind::unknown},
     {kDLCUDA, "kDLCUDA", "cuda", UsmKind::device},
     {kDLCUDAHost, "kDLCUDAHost", "cuda", UsmKind::host},
@@ -100,5 +100,5 @@ inline Device device_at(DLDevice name) { return named_device(name).device; }
 //         exceeds its allocation.
 Place locate(const exchange::Reach &reach, DLDevice named);
 
-}  // namespace dlpack
-}  // namespace entrepot
+}  // namespace entrepot::dlpack
+#pragma GCC visibility pop

@@ -1,6 +1,5 @@
 // Validation of shapes, strides and addresses from other libraries. Errors name the protocol.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/dtype.hpp>
 #include <entrepot/core/error.hpp>
 #include <entrepot/core/layout.hpp>
@@ -8,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ENTREPOT_API entrepot {
-namespace exchange {
+#pragma GCC visibility push(default)
+namespace entrepot::exchange {
 
 // The protocol of a description: prefix and kind of its errors.
 struct Speaker {
@@ -86,5 +85,5 @@ inline void check_alignment(const Speaker &speaker, const void *first, Dtype dty
 // The address `elements` items after `base`. Throws the protocol's error on overflow.
 void *offset_by(const Speaker &speaker, void *base, std::int64_t elements, std::int64_t itemsize);
 
-}  // namespace exchange
-}  // namespace entrepot
+}  // namespace entrepot::exchange
+#pragma GCC visibility pop

@@ -2,13 +2,12 @@
 // buffer protocol, the array interface and NumPy's own arrays.
 #pragma once
 #include <entrepot/array/array.hpp>
-#include <entrepot/core/api.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
 
 #include <utility>
 
-namespace ENTREPOT_API entrepot {
-namespace exchange {
+#pragma GCC visibility push(default)
+namespace entrepot::exchange {
 
 // `first` is the first element. No driver can be asked about host memory, so a consistent
 // description is trusted. `borrow` is Memory::borrow_host, or a function that does the same.
@@ -30,5 +29,5 @@ inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout 
                  std::move(layout), read_only, queue);
 }
 
-}  // namespace exchange
-}  // namespace entrepot
+}  // namespace entrepot::exchange
+#pragma GCC visibility pop

@@ -27,14 +27,13 @@
 //   are recorded in them when needed.
 #pragma once
 #include <entrepot/array/array.hpp>
-#include <entrepot/core/api.hpp>
 #include <entrepot/device/stream.hpp>
 #include <entrepot/device/stream_library.hpp>
 
 #include <cstdint>
 
-namespace ENTREPOT_API entrepot {
-namespace exchange {
+#pragma GCC visibility push(default)
+namespace entrepot::exchange {
 
 // Wraps a stream handle of a protocol: the address of a `sycl::queue` (which is copied), a
 // CUstream, a hipStream_t, or one of CUDA's small numbers. Both 0 and 1 are the legacy default
@@ -70,5 +69,5 @@ inline void wait_for_producer_stream(const Array &array, std::uintptr_t stream) 
     memory.record_producer(legacy_stream_of(device));
 }
 
-}  // namespace exchange
-}  // namespace entrepot
+}  // namespace entrepot::exchange
+#pragma GCC visibility pop

@@ -13,11 +13,11 @@
 
 #include <string_view>
 
-namespace ENTREPOT_API entrepot {
-namespace suai {
+#pragma GCC visibility push(default)
+namespace entrepot::suai {
 
 inline constexpr int version = 1;
-inline constexpr exchange::Speaker speaker{"SUAI", ErrorKind::interface};
+ENTREPOT_LOCAL inline constexpr exchange::Speaker speaker{"SUAI", ErrorKind::interface};
 
 // Contents of the dict, not yet verified. Strides and offset are in elements.
 struct Descriptor {
@@ -50,5 +50,5 @@ Array verify(Descriptor descriptor, Owner owner);
 // Throws: InterfaceError for memory that is not SYCL's, DeviceError of the runtime.
 Queue queue_for_consumer(const Array &array);
 
-}  // namespace suai
-}  // namespace entrepot
+}  // namespace entrepot::suai
+#pragma GCC visibility pop

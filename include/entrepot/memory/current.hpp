@@ -1,10 +1,10 @@
 // Which resource serves an allocation that names none: the innermost scope of the thread, then the
 // device's, then the default.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // A pool over the driver. Made at the first call, and never destroyed.
 Resource *default_resource();
@@ -34,3 +34,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

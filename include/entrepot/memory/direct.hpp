@@ -1,10 +1,10 @@
 // DirectResource: every block is an allocation of the driver, and goes back to the driver once its
 // uses are done.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // A runtime's own free function blocks while a kernel that names the memory runs. It does not see a
 // kernel that reaches the memory indirectly. Here a block waits for its pending accesses first, and
@@ -29,3 +29,4 @@ public:
 DirectResource *direct_resource();
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -15,12 +15,12 @@
 //   Tables are never destroyed, because blocks return until process exit. In a marked child of
 //   fork() and at process exit, returned blocks leak.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/memory.hpp>
 
 #include <cstddef>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // The stream of another library in whose order a block is used.
 struct AllocatorStream {
@@ -51,3 +51,4 @@ void *allocate_on_stream(std::size_t bytes, const AllocatorStream &stream,
 void deallocate_on_stream(void *pointer) noexcept;
 
 }  // namespace entrepot
+#pragma GCC visibility pop

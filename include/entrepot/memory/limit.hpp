@@ -1,11 +1,11 @@
 // LimitResource: lets no more than a number of bytes out of its upstream at a time.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <atomic>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class LimitResource final : public Resource {
 public:
@@ -32,3 +32,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -1,12 +1,12 @@
 // LogResource: a line for every allocation and deallocation that passes through it.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <functional>
 #include <string_view>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class LogResource final : public Resource {
 public:
@@ -30,3 +30,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

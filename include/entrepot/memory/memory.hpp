@@ -48,7 +48,6 @@
 //   instead (may_call, release.hpp). If host memory for the list of pending work is missing, the
 //   block or the owner leaks, rather than being released too early.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/counted.hpp>
@@ -66,7 +65,8 @@
 #include <utility>
 #include <vector>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class Resource;
 struct Place;
@@ -540,3 +540,4 @@ inline bool Memory::Record::has_uses() const noexcept {
 }
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -42,7 +42,6 @@
 // Clause: DLPack, "Python Specification", and CUDA Array Interface version 3, "Synchronization",
 // order one exchange. The rule above extends that order to all later operations on the memory.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/memory/memory.hpp>
 
@@ -51,7 +50,8 @@
 #include <optional>
 #include <vector>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // The current streams of the peers of some memory, each once.
 //
@@ -247,3 +247,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

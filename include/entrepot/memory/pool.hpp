@@ -31,13 +31,13 @@
 //   the upstream together with the accesses that they wait for. Magazines outlive the pool until
 //   their thread looks at them.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <limits>
 #include <memory>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class PoolResource final : public Resource {
 public:
@@ -83,3 +83,4 @@ std::vector<ResourceRef> live_pools();
 std::vector<ResourceRef> waiting_pools();
 
 }  // namespace entrepot
+#pragma GCC visibility pop

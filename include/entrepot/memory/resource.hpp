@@ -1,7 +1,6 @@
 // Resource: allocates and deallocates blocks of memory. `direct` and `shareable` call the driver.
 // Pool, limit, log, track and statistics wrap an upstream.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/core/counted.hpp>
 #include <entrepot/memory/memory.hpp>
 
@@ -10,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // The context, device and kind of a block. Blocks of one place are interchangeable.
 struct Place {
@@ -91,3 +91,4 @@ template <class T, class... Arguments> ResourceRef make_resource(Arguments &&...
 }
 
 }  // namespace entrepot
+#pragma GCC visibility pop

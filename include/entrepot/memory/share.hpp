@@ -1,6 +1,5 @@
 // Sharing: memory that several processes map, and the data by which another process opens it.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/device/backend.h>
 #include <entrepot/memory/memory.hpp>
 
@@ -8,7 +7,8 @@
 #include <cstdint>
 #include <string>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 // The process from which the open file of shared memory can be fetched. Plain data.
 struct Sender {
@@ -39,3 +39,4 @@ SharedMemory share(const Memory &memory, const void *pointer, ep_ipc_form form =
 Memory open(const SharedMemory &shared, bool read_only);
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -4,10 +4,10 @@
 // lives while a process has it mapped, and leaves nothing behind when the last one unmaps it or
 // dies.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class ShareableResource final : public Resource {
 public:
@@ -29,3 +29,4 @@ public:
 ShareableResource *shareable_resource();
 
 }  // namespace entrepot
+#pragma GCC visibility pop

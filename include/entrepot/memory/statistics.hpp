@@ -1,11 +1,11 @@
 // StatisticsResource: counts what passes through it.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <atomic>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class StatisticsResource final : public Resource {
 public:
@@ -52,3 +52,4 @@ private:
 };
 
 }  // namespace entrepot
+#pragma GCC visibility pop

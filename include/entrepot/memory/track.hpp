@@ -1,12 +1,12 @@
 // TrackResource: remembers where every live allocation was made, and reports leaks.
 #pragma once
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/resource.hpp>
 
 #include <functional>
 #include <memory>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 class TrackResource final : public Resource {
 public:
@@ -45,3 +45,4 @@ private:
 std::vector<ResourceRef> live_trackers();
 
 }  // namespace entrepot
+#pragma GCC visibility pop

@@ -10,7 +10,8 @@
 #include <optional>
 #include <string_view>
 
-namespace ENTREPOT_API entrepot {
+#pragma GCC visibility push(default)
+namespace entrepot {
 
 enum class UsmKind : std::uint8_t {
     unknown = EP_USM_UNKNOWN,
@@ -23,10 +24,10 @@ struct UsmKindRow {
     UsmKind kind;
     std::string_view name;
 };
-inline constexpr UsmKindRow usm_kind_table[] = {{UsmKind::unknown, "unknown"},
-                                                {UsmKind::host, "host"},
-                                                {UsmKind::device, "device"},
-                                                {UsmKind::shared, "shared"}};
+ENTREPOT_LOCAL inline constexpr UsmKindRow usm_kind_table[] = {{UsmKind::unknown, "unknown"},
+                                                               {UsmKind::host, "host"},
+                                                               {UsmKind::device, "device"},
+                                                               {UsmKind::shared, "shared"}};
 
 constexpr std::string_view name_of(UsmKind kind) noexcept {
     ENTREPOT_ASSERT(static_cast<std::size_t>(kind) < std::size(usm_kind_table));
@@ -45,3 +46,4 @@ constexpr bool is_host_accessible(UsmKind kind) noexcept {
 std::ostream &operator<<(std::ostream &out, UsmKind kind);
 
 }  // namespace entrepot
+#pragma GCC visibility pop
