@@ -1,5 +1,6 @@
-# Jobs for a working copy. Each target sets up what it needs: the virtual environment, Python
-# packages, and on Debian as root also system packages.
+# Jobs for a working copy. Each target sets up what it needs: the virtual environment and Python
+# packages. Run by root on Debian, `make demo` and `make test` also install system packages, and name
+# them first. The other targets fail if one is missing, and name it.
 #
 #   - make demo       which libraries can import whose memory, with addresses and times
 #   - make test       C++ and Python tests with the light peers; PEERS=all adds torch and the other heavy ones. With
@@ -15,6 +16,7 @@
 #   - make fuzz       random kernels, then random objects of the exchange, for SECONDS=60 each, with fresh seeds; FUZZ_ARGS="--seed 7"
 #   - make gpu        build and test on a machine with an NVIDIA GPU and its Python; PARTS="build cpp interop"
 #   - make develop    editable: changes below python/entrepot/ need no new installation
+#   - make release    checks what a release needs, and publishes nothing
 #   - make clean      removes what was built; .venv stays
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -53,7 +55,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test fuzz gpu peer-suites conformance bench docs lint lint-source lint-installed stubs bindings bindgen format sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
+.PHONY: demo test fuzz gpu peer-suites conformance bench docs lint lint-source lint-installed stubs bindings bindgen format release sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -100,10 +102,12 @@ clean:
 
 # ---------------------------------------------------------------- jobs
 
+demo: export SYSTEM_PACKAGES := install
 demo: install $(call group,test $(peers))
 	$(PY) -m entrepot demo
 
 test: TESTS := ON
+test: export SYSTEM_PACKAGES := install
 test: system-test install $(if $(filter all,$(PEERS)),bindgen) $(call group,test $(peers))
 	ctest --test-dir build/wheel --output-on-failure -j $(JOBS)
 	$(if $(FREE_THREADED),PYTHON_GIL=0) $(PYTEST) $(PYTEST_ARGS)
@@ -144,7 +148,11 @@ bench: BENCHMARKS := ON
 bench: install $(call group,test bench $(peers))
 	ENTREPOT_CPP_BENCHMARKS=build/wheel/benchmarks/cpp $(PY) -m benchmarks $(BENCH_ARGS)
 
-docs: install $(call group,docs)
+.PHONY: system-docs
+system-docs:
+	tools/system_packages.sh doxygen
+
+docs: system-docs install $(call group,docs)
 	$(PY) -m sphinx -W --keep-going -q -b html docs build/docs
 
 # ---------------------------------------------------------------- gates
@@ -186,6 +194,14 @@ system-bindgen:
 bindgen: system-bindgen $(call group,build)
 	cmake -S tools/bindgen -B build/bindgen -G Ninja --log-level=WARNING
 	cmake --build build/bindgen > /dev/null
+
+# Builds the source archive, and the wheel from it, and checks both and the tree.
+release: $(call group,build release)
+	tools/system_packages.sh compiler libffi
+	rm -rf build/release
+	$(PY) -m build --no-isolation --outdir build/release
+	$(PY) -m twine check --strict build/release/*
+	$(PY) tools/release.py build/release
 
 format: $(call group,lint)
 	$(cxx_files) | xargs -r clang-format -i

@@ -1,13 +1,23 @@
 """Configuration of the documentation site: Sphinx, Markdown pages by MyST, the Furo theme."""
 
 import importlib.metadata
+import re
+import subprocess
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
 
 project = "Entrepot"
 author = "The Entrepot developers"
 copyright = author
 release = importlib.metadata.version("entrepot")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+root = Path(__file__).resolve().parents[1]
+headers = root / "build" / "doxygen"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "breathe"]
+breathe_projects = {"entrepot": str(headers / "xml")}
+breathe_default_project = "entrepot"
 myst_enable_extensions = ["deflist", "fieldlist"]
 myst_heading_anchors = 3
 html_theme = "furo"
@@ -17,7 +27,11 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(collections\.abc|os|typing|types)\..*"),
     ("py:.*", r"entrepot\.Form"),
+    # Doxygen gives types as text, of which Sphinx knows those on the pages alone.
+    ("cpp:.*", r".*"),
 ]
+# A namespace is declared in every header, and an enumeration of C twice in its own.
+suppress_warnings = ["duplicate_declaration.cpp"]
 autodoc_member_order = "groupwise"
 
 
@@ -41,6 +55,35 @@ def mark_code_blocks(app, what, name, obj, options, lines):
     lines[:] = marked
 
 
+def read_headers(app):
+    """Runs Doxygen on the public headers."""
+    headers.mkdir(parents=True, exist_ok=True)
+    settings = (root / "docs" / "Doxyfile").read_text() + f"OUTPUT_DIRECTORY = {headers}\n"
+    done = subprocess.run(
+        ["doxygen", "-"], input=settings, cwd=root, check=True, text=True, stderr=subprocess.PIPE
+    )
+    # It reads no headers of the standard library, whose templates are specialized here.
+    faults = [line for line in done.stderr.splitlines() if "scope for class std::" not in line]
+    if faults:
+        raise ExtensionError("Doxygen: " + "\n".join(faults))
+    # Breathe finds a header by its name in the index, where Doxygen leaves the folder out. For each
+    # class it would link to a page of the class's header.
+    for described in (headers / "xml").glob("*.xml"):
+        text = described.read_text()
+        text = re.sub(r"<includes .*</includes>", "", text)
+        if described.name == "index.xml":
+            text = re.sub(r'refid="(\w+)" kind="file"><name>[^<]*', named_with_folder, text)
+        described.write_text(text)
+
+
+def named_with_folder(entry):
+    """The entry of a header in Doxygen's index, with the folder."""
+    described = (headers / "xml" / f"{entry[1]}.xml").read_text()
+    path = re.findall(r'<location file="([^"]*)"/>', described)[-1]
+    return f'refid="{entry[1]}" kind="file"><name>{path}'
+
+
 def setup(app):
+    app.connect("builder-inited", read_headers)
     app.connect("autodoc-process-docstring", mark_code_blocks)
     app.connect("autodoc-process-signature", name_the_public_module)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks for each thing named on the command line, none of which a Python package provides. Run by
-# root, it installs missing ones with apt-get; otherwise it prints the packages to install.
+# Checks for each thing named on the command line, none of which a Python package provides. Prints the
+# Debian packages of those that are missing. With SYSTEM_PACKAGES=install, as `make demo` and `make
+# test` call it, root then installs them with apt-get; otherwise it fails.
 set -euo pipefail
 
 python=${PYTHON:-python3}
@@ -18,6 +19,7 @@ there() {
     bindgen) ls /usr/lib/llvm-*/include/clang-c/Index.h /usr/include/{toml++/toml.h,nlohmann/json.hpp,hip/hiprtc.h,hiprand/hiprand.h,rocrand/rocrand.h,zlib.h} ;;
     hipsparse) [[ -e /usr/include/hipsparse/hipsparse.h || -e /usr/local/include/hipsparse/hipsparse.h ]] ;;
     mpi) ldconfig -p | grep 'libmpi\.so' ;;
+    doxygen) command -v doxygen ;;
     clang) echo 'int main() {}' | clang++ -x c++ -fsanitize=thread -o /dev/null - ;;
     esac >/dev/null 2>&1
 }
@@ -33,6 +35,7 @@ packages() {
     # The library that comes with it is 1.3 GB of kernels.
     hipsparse) echo headers:libhipsparse-dev ;;
     mpi) echo openmpi-bin ;;
+    doxygen) echo doxygen ;;
     clang) echo clang libclang-rt-dev ;;
     *) echo "system_packages.sh knows nothing by the name '$1'" >&2 && exit 2 ;;
     esac
@@ -61,7 +64,8 @@ done
 
 if ((${#missing[@]} + ${#headers[@]} == 0)); then
     exit 0
-elif ((EUID == 0)) && command -v apt-get >/dev/null; then
+elif [[ ${SYSTEM_PACKAGES:-} == install ]] && ((EUID == 0)) && command -v apt-get >/dev/null; then
+    echo "Installing Debian packages: ${missing[*]} ${headers[*]}"
     apt-get update -qq
     if ((${#missing[@]})); then
         DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
