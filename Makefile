@@ -16,6 +16,7 @@
 #   - make fuzz       random kernels, then random objects of the exchange, for SECONDS=60 each, with fresh seeds; FUZZ_ARGS="--seed 7"
 #   - make gpu        build and test on a machine with an NVIDIA GPU and its Python; PARTS="build cpp interop"
 #   - make develop    editable: changes below python/entrepot/ need no new installation
+#   - make wheels     a wheel for other distributions, in build/wheels
 #   - make release    checks what a release needs, and publishes nothing
 #   - make clean      removes what was built; .venv stays
 SHELL := /bin/bash
@@ -55,7 +56,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test fuzz gpu peer-suites conformance bench docs lint lint-source lint-installed stubs bindings bindgen format release sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
+.PHONY: demo test fuzz gpu peer-suites conformance bench docs lint lint-source lint-installed stubs bindings bindgen format release wheels sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -150,7 +151,7 @@ bench: install $(call group,test bench $(peers))
 
 .PHONY: system-docs
 system-docs:
-	tools/system_packages.sh doxygen
+	tools/system_packages.sh doxygen graphviz
 
 docs: system-docs install $(call group,docs)
 	$(PY) -m sphinx -W --keep-going -q -b html docs build/docs
@@ -194,6 +195,11 @@ system-bindgen:
 bindgen: system-bindgen $(call group,build)
 	cmake -S tools/bindgen -B build/bindgen -G Ninja --log-level=WARNING
 	cmake --build build/bindgen > /dev/null
+
+# A wheel for other distributions, installed and tried without and with the extra for SYCL.
+wheels: $(call group,build release)
+	tools/system_packages.sh compiler libffi
+	PYTHON=$(PY) tools/wheels.sh
 
 # Builds the source archive, and the wheel from it, and checks both and the tree.
 release: $(call group,build release)

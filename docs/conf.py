@@ -15,7 +15,8 @@ release = importlib.metadata.version("entrepot")
 root = Path(__file__).resolve().parents[1]
 headers = root / "build" / "doxygen"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "breathe"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.graphviz", "breathe"]
+graphviz_output_format = "svg"
 breathe_projects = {"entrepot": str(headers / "xml")}
 breathe_default_project = "entrepot"
 myst_enable_extensions = ["deflist", "fieldlist"]

@@ -20,6 +20,7 @@ there() {
     hipsparse) [[ -e /usr/include/hipsparse/hipsparse.h || -e /usr/local/include/hipsparse/hipsparse.h ]] ;;
     mpi) ldconfig -p | grep 'libmpi\.so' ;;
     doxygen) command -v doxygen ;;
+    graphviz) command -v dot ;;
     clang) echo 'int main() {}' | clang++ -x c++ -fsanitize=thread -o /dev/null - ;;
     esac >/dev/null 2>&1
 }
@@ -36,6 +37,7 @@ packages() {
     hipsparse) echo headers:libhipsparse-dev ;;
     mpi) echo openmpi-bin ;;
     doxygen) echo doxygen ;;
+    graphviz) echo graphviz fonts-dejavu-core ;;
     clang) echo clang libclang-rt-dev ;;
     *) echo "system_packages.sh knows nothing by the name '$1'" >&2 && exit 2 ;;
     esac
