@@ -227,6 +227,8 @@ DOUBLE = re.compile(
 def test_public_header_is_exported(header: Path) -> None:
     text = header.read_text(encoding="utf-8")
     assert DOUBLE.findall(text) == []
+    without_label = re.findall(r"// (?!Ownership).*\b[Tt]hrows [A-Z].*", text)
+    assert without_label == [], "the label is `Throws:`"
     if re.search(r"^namespace", text, re.MULTILINE) and not str(header).endswith(HIDDEN):
         assert "\n#pragma GCC visibility push(default)\nnamespace entrepot" in text
 

@@ -30,8 +30,8 @@ public:
           Queue queue = {})
         : Array(std::move(memory), data, dtype, Layout(layout), read_only, std::move(queue)) {}
 
-    // New memory, C-contiguous and uninitialized. Throws as Memory::allocate does, and
-    // OverflowError for too many bytes.
+    // New memory, C-contiguous and uninitialized.
+    // Throws: as Memory::allocate does, and OverflowError for too many bytes.
     static Array empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue,
                        std::size_t alignment = 0, Memory::Allocate allocate = Memory::allocate);
 
@@ -67,7 +67,8 @@ public:
     bool has_own_queue() const noexcept { return static_cast<bool>(queue_); }
     bool is_host_accessible() const noexcept { return entrepot::is_host_accessible(kind()); }
 
-    // Views, which never copy. Each throws ValueError or IndexError if a copy would be necessary.
+    // Views, which never copy.
+    // Throws: ValueError or IndexError if a copy would be necessary.
     Array select(std::span<const IndexEntry> index) const;
     Array transposed(std::span<const std::int64_t> axes) const;
     Array reshaped(Extents shape) const;
@@ -76,7 +77,7 @@ public:
     Array as_read_only() const;
     Array on(Queue queue) const;  // the same memory with another queue, as for the constructor
     // A view of the memory for the host. Each use of it waits for pending work of devices.
-    // Throws ValueError for memory that the host cannot reach.
+    // Throws: ValueError for memory that the host cannot reach.
     Array host() const;
 
 private:

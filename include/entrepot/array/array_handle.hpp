@@ -20,13 +20,14 @@ struct ArrayHandle {
     // Throws and blocks as entrepot::share does.
     static ArrayHandle of(const Array &array, ep_ipc_form form = EP_IPC_ANY);
 
-    // The array in this process, read-only if the original was. Throws as entrepot::open does, and
-    // Error(value) if elements would be misaligned or outside the memory.
+    // The array in this process, read-only if the original was.
+    // Throws: as entrepot::open does, and Error(value) if elements would be misaligned or outside
+    //         the memory.
     Array open() const;
 
     // For processes of the same build on one machine, or on several with memory of the fabric.
     std::string bytes() const;
-    // Throws Error(value) for bytes that are not a handle, or of another version.
+    // Throws: Error(value) for bytes that are not a handle, or of another version.
     static ArrayHandle from_bytes(std::string_view bytes);
 };
 

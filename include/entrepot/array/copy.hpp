@@ -41,8 +41,8 @@ struct Submitted {
 //         shapes do not broadcast.
 Submitted copy(const Array &to, const Array &from, const Queue &queue = {});
 
-// Sets every element to `item`. Throws ValueError if its size is not the itemsize of `to`, or `to`
-// is read-only.
+// Sets every element to `item`.
+// Throws: ValueError if its size is not the itemsize of `to`, or `to` is read-only.
 Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &queue = {});
 
 // Copies to new memory of another place, C-contiguous.

@@ -166,8 +166,8 @@ ENTREPOT_API std::optional<Dtype> dtype_from_kind_and_size(std::string_view text
 
 // The array interface's typestr: byte order, kind, bytes. nullopt if the type has none.
 ENTREPOT_API std::optional<std::string_view> typestr_of(Dtype dtype) noexcept;
-// Accepts `<`, `=` and `|`, and `>` for items of one byte. Throws InterfaceError, with the reason,
-// for others.
+// Accepts `<`, `=` and `|`, and `>` for items of one byte.
+// Throws: InterfaceError, with the reason, for others.
 ENTREPOT_API Dtype dtype_from_typestr(std::string_view typestr);
 
 // The format of PEP 3118 in native form. nullopt if the type has none.
@@ -182,8 +182,9 @@ constexpr std::optional<std::string_view> format_of(Dtype dtype) noexcept {
     return length ? std::optional(std::string_view(format.data(), length)) : std::nullopt;
 }
 // Any single-item format, native (`@`, none) or standard (`=<>!`) sizes; `c` is uint8; a null
-// format is bytes. Throws ExchangeError for structures, byte-swapped items, and an itemsize that
-// contradicts the format.
+// format is bytes.
+// Throws: ExchangeError for structures, byte-swapped items, and an itemsize that contradicts the
+//         format.
 ENTREPOT_API Dtype dtype_from_format(const char *format, std::int64_t itemsize);
 // True if the format is one item of a type in the table, in any byte order.
 ENTREPOT_API bool is_format_of_ours(const char *format) noexcept;

@@ -38,12 +38,13 @@ public:
     static constexpr std::size_t max_ndim = 64;    // as NumPy 2
 
     Layout() noexcept {}  // 0-d: one element
-    // C-contiguous. Throws ValueError for a negative extent or too many dimensions, OverflowError
-    // for too many elements.
+    // C-contiguous.
+    // Throws: ValueError for a negative extent or too many dimensions, OverflowError for too many
+    //         elements.
     explicit Layout(Extents shape);
     // With strides in elements, which may be zero or negative. The byte range must fit 64 bits,
-    // unless the layout is empty. Throws as above, and ValueError if shape and strides differ in
-    // length.
+    // unless the layout is empty.
+    // Throws: as above, and ValueError if shape and strides differ in length.
     Layout(Extents shape, Extents strides);
     Layout(std::initializer_list<std::int64_t> shape)
         : Layout(Extents(shape.begin(), shape.size())) {}
@@ -58,7 +59,8 @@ public:
     Extents shape() const noexcept { return {data(), ndim_}; }
     Extents strides() const noexcept { return {data() + ndim_, ndim_}; }
     std::int64_t size() const noexcept { return size_; }  // elements
-    // of the elements, each counted once; throws OverflowError
+    // Bytes of the elements, each counted once.
+    // Throws: OverflowError.
     std::int64_t nbytes(std::int64_t itemsize) const;
 
     // True if the strides are known to be C-contiguous, without a look at each axis.
@@ -71,7 +73,8 @@ public:
     // Conservative.
     bool may_overlap_itself() const noexcept;
 
-    // Empty for an empty layout. Throws OverflowError.
+    // Empty for an empty layout.
+    // Throws: OverflowError.
     ByteRange byte_range(std::int64_t itemsize) const;
 
     struct View;
@@ -80,17 +83,17 @@ public:
     // Throws: IndexError, naming axis, extent and index; also for too many indices, dimensions or
     //         ellipses. ValueError for a step of 0.
     View select(std::span<const IndexEntry> index) const;
-    // Axes in their new order, negative ones from the end; empty: reversed. Throws ValueError
-    // unless it is a permutation.
+    // Axes in their new order, negative ones from the end; empty: reversed.
+    // Throws: ValueError unless it is a permutation.
     Layout transposed(std::span<const std::int64_t> axes) const;
-    // One extent may be -1. Returns nullopt if a copy is necessary. Throws ValueError if the sizes
-    // differ.
+    // One extent may be -1. Returns nullopt if a copy is necessary.
+    // Throws: ValueError if the sizes differ.
     std::optional<Layout> reshaped(Extents shape) const;
-    // Reinterprets the bytes as items of another size. Throws ValueError if the last axis, or a
-    // stride, does not allow it.
+    // Reinterprets the bytes as items of another size.
+    // Throws: ValueError if the last axis, or a stride, does not allow it.
     Layout viewed_as(std::int64_t old_itemsize, std::int64_t new_itemsize) const;
-    // Stretches extents of 1 to `shape` by a stride of 0. Throws ValueError if the shapes do not
-    // broadcast.
+    // Stretches extents of 1 to `shape` by a stride of 0.
+    // Throws: ValueError if the shapes do not broadcast.
     Layout broadcast_to(Extents shape) const;
 
     // Compares shapes and strides, including the strides of extents of 1.
@@ -109,7 +112,7 @@ private:
     void reserve(std::size_t ndim);
     void release() noexcept;
     void take(Layout &other) noexcept;
-    // Throws the error for the rule that the shape, or the strides if given, break.
+    // Throws: the error for the rule that the shape, or the strides if given, break.
     [[noreturn]] static void refuse(Extents shape, Extents strides);
     [[noreturn]] void refuse_bytes(std::int64_t itemsize) const;
     [[noreturn]] void refuse_reach(std::int64_t itemsize) const;

@@ -48,12 +48,13 @@ class Program {
 public:
     // Builds for the device, in `context` (none: its default one). Without a dialect, the device's
     // only or first one in the order of dialect_table. Blocks for as long as the compiler takes.
-    // Throws KernelError with the build log; DeviceError where the device does not speak the
-    // dialect, naming those it does.
+    // Throws: KernelError with the build log. DeviceError if the device does not build the dialect,
+    //         with those that it does.
     Program(std::string_view source, const Device &device, std::optional<ep_dialect> dialect = {},
             const std::string &options = {}, const Context &context = {});
 
-    Kernel kernel(const std::string &name) const;  // throws KernelError naming the kernel
+    // Throws: KernelError with the name, if the program has no such kernel.
+    Kernel kernel(const std::string &name) const;
     const std::string &log() const noexcept;
     const Device &device() const noexcept;
     const Context &context() const noexcept;
@@ -77,8 +78,8 @@ public:
 
     // Submits the kernel to the queue and returns its position there. The caller orders the memory
     // that arguments point to (Operation). With a cooperation, the groups work together.
-    // Throws KernelError: range or arguments contradict the kernel or the device; both numbers are
-    // named. DeviceError: the device's groups do not work together in that way.
+    // Throws: KernelError, with both numbers, if range or arguments contradict the kernel or the
+    //         device. DeviceError if the device's groups do not work together in that way.
     Queue::Position launch(const Queue &queue, const ep_range &range,
                            std::span<const ep_argument> arguments,
                            const ep_cooperation *cooperation = nullptr) const;

@@ -27,7 +27,7 @@ void add_library_directory(std::string directory);
 // Loads backends on first use and lists them all; never throws for an absent one.
 std::vector<BackendReport> report();
 
-// Throws DeviceError with the reason where the backend is absent.
+// Throws: DeviceError with the reason where the backend is absent.
 const Backend &backend(std::string_view name);
 
 // All root devices of all present backends, the host last, in each backend's own order. Loads every
@@ -39,8 +39,9 @@ const std::vector<Device> &devices(const Backend &backend);
 // Selector grammar: `backend:type:number`, each part optional and at least one present (SYCL's
 // filter selector), plus `cuda:N`, `hip:N`, `host`, `default`, and `/N` for sub-devices. Case does
 // not matter. Among several matches, the backend's default selector decides (highest score), then
-// the lowest number. Throws ValueError for a malformed selector; DeviceError where nothing matches,
-// listing what there is and, when the backend is absent, why.
+// the lowest number.
+// Throws: ValueError for a malformed selector; DeviceError where nothing matches, listing what
+//         there is and, when the backend is absent, why.
 Device select(std::string_view selector);
 
 // No device named: the innermost device_context of this thread, then ENTREPOT_DEVICE, then `host`.
@@ -80,7 +81,7 @@ void *foreign_queue(const char *backend, std::uint32_t device);
 
 // The innermost queue that this thread's device contexts have made current.
 void push_current(const Queue &queue);
-// throws ValueError unless it is the innermost of this thread
+// Throws: ValueError unless it is the innermost of this thread.
 void pop_current(const Queue &queue);
 
 }  // namespace registry

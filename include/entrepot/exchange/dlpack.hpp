@@ -74,7 +74,8 @@ Array read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory
 // Ownership: if borrow throws ExchangeError, the caller still holds `owner`. If the host is out of
 //            memory in the last step, `owner` has been released.
 Memory borrow(exchange::Reach reach, DLDevice device, Owner &&owner);
-// The Array in memory from `borrow`. Throws as read and borrow do.
+// The Array in memory from `borrow`.
+// Throws: as read and borrow do.
 Array verify(const DLTensor &tensor, std::uint64_t flags, Owner &&owner);
 
 // Imports a managed tensor and checks its version. A tensor that Entrepot exported yields the

@@ -82,7 +82,8 @@ inline void check_alignment(const Speaker &speaker, const void *first, Dtype dty
         refuse_alignment(speaker, first, dtype);
 }
 
-// The address `elements` items after `base`. Throws the protocol's error on overflow.
+// The address `elements` items after `base`.
+// Throws: the protocol's error on overflow.
 void *offset_by(const Speaker &speaker, void *base, std::int64_t elements, std::int64_t itemsize);
 
 }  // namespace entrepot::exchange

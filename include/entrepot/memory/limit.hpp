@@ -12,8 +12,8 @@ public:
     LimitResource(Resource *upstream, std::size_t limit) noexcept
         : Resource(upstream), limit_(limit) {}
 
-    // Throws Error(allocation) where the bytes asked for and those that are out would exceed the
-    // limit.
+    // Throws: Error(allocation) where the bytes asked for and those that are out would exceed the
+    //         limit.
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
                    const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;

@@ -13,7 +13,8 @@ class ShareableResource final : public Resource {
 public:
     ShareableResource() noexcept : Resource(nullptr) {}
 
-    // In whole pages of the device. Throws Error(device) where its runtime has no memory to share.
+    // In whole pages of the device.
+    // Throws: Error(device) where its runtime has no memory to share.
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
                    const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;

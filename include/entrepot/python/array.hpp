@@ -44,7 +44,8 @@ constexpr requirement operator|(requirement a, requirement b) noexcept {
     return static_cast<requirement>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
 }
 
-// The table, looked up once per extension. Throws python_error (an ImportError is set).
+// The table, looked up once per extension.
+// Throws: python_error (an ImportError is set).
 inline const entrepot_c_api &api() {
     // Racing threads store the same value.
     static std::atomic<const entrepot_c_api *> found{nullptr};
@@ -62,8 +63,8 @@ class Array {
 public:
     Array() noexcept = default;
 
-    // Views the object's memory and never copies it. Throws python_error if the object has none, or
-    // does not meet the requirements.
+    // Views the object's memory and never copies it.
+    // Throws: python_error if the object has none, or does not meet the requirements.
     explicit Array(PyObject *object, requirement needs = anything)
         : handle_(api().from_object(object, needs)) {
         if (!handle_)
@@ -88,8 +89,8 @@ public:
             api().release(handle_);
     }
 
-    // New memory, C-contiguous; `device` is a selector, nullptr the current device. Throws
-    // python_error.
+    // New memory, C-contiguous; `device` is a selector, nullptr the current device.
+    // Throws: python_error.
     template <class T>
     static Array empty(std::span<const std::int64_t> shape, const char *device = nullptr,
                        int kind = ENTREPOT_KIND_HOST) {
@@ -215,8 +216,8 @@ public:
     //          exception set.
     PyObject *object() const { return handle_ ? api().to_object(handle_) : Py_NewRef(Py_None); }
 
-    // Device work: submit to `native_queue()` between before_use() and after_use(). Throws
-    // python_error.
+    // Device work: submit to `native_queue()` between before_use() and after_use().
+    // Throws: python_error.
     void *native_queue() const { return api().native_queue(handle_); }
     void before_use(bool writes) const { check(api().before_use(handle_, writes)); }
     void after_use(bool writes) const { check(api().after_use(handle_, writes)); }
