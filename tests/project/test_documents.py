@@ -1,7 +1,8 @@
 """Documents are tested: Python blocks run; C, C++ and CMake blocks occur in compiled files.
 
 The Python blocks of one document are one program, in order. A block that needs more than the host
-is preceded by a line `<!-- needs: sycl, dpnp -->`. The needs are markers of tests/conftest.py.
+is preceded by a line `<!-- needs: sycl, dpnp -->`. The needs are markers of tests/conftest.py. A
+`text` block that follows a Python block is what that block prints.
 If a block is selected alone, the earlier blocks that it builds on run as well.
 """
 
@@ -54,6 +55,20 @@ def blocks_of(document: Path) -> list[Block]:
         )
         for found in BLOCK.finditer(text)
     ]
+
+
+def output_of(block: Block) -> str | None:
+    """The text block behind a Python block, with an empty line between them; None if there is
+    none."""
+    behind = block.line + block.text.count("\n") + 3
+    return next(
+        (
+            each.text
+            for each in blocks_of(block.document)
+            if each.language == "text" and each.line == behind
+        ),
+        None,
+    )
 
 
 @functools.cache
@@ -148,8 +163,10 @@ def programs() -> dict[Path, Program]:
 
 @pytest.mark.goes_on
 @pytest.mark.parametrize("block", cases("python"))
-def test_python_block_runs(block, programs):
+def test_python_block_runs(block, programs, capsys):
     programs[block.document].run(block)
+    if (shown := output_of(block)) is not None:
+        assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize(
@@ -195,6 +212,14 @@ class TestBlocks:
         "Text.\n\n<!-- needs: host -->\n```python\nx = 1\n```\n\n"
         "```python\nassert x == 2, 'no'\n```\n"
     )
+
+    def test_text_behind_a_block_is_its_output(self, tmp_path):
+        document = tmp_path / "a.md"
+        document.write_text("```python\nprint(1)\n```\n\n```text\n1\n```\n\n```text\n2\n```\n")
+        (block, *_) = blocks_of(document)
+        assert output_of(block) == "1\n"
+        document.write_text("```python\nprint(1)\n```\n\nIt prints:\n\n```text\n1\n```\n")
+        assert output_of(blocks_of(document)[0]) is None
 
     def test_blocks_are_found_with_their_needs_and_lines(self, tmp_path):
         (tmp_path / "a.md").write_text(self.DOCUMENT)

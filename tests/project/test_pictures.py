@@ -13,10 +13,13 @@ PICTURES = sorted((ROOT / "docs/pictures").glob("*.dot"))
 
 
 @pytest.mark.parametrize("picture", [pytest.param(each, id=each.stem) for each in PICTURES])
-def test_picture_is_on_one_page(picture: Path) -> None:
+def test_picture_is_shown_once(picture: Path) -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     shown = re.compile(rf"pictures/{picture.stem}\.(dot|svg)\b")
-    assert sum(bool(shown.search(page.read_text(encoding="utf-8"))) for page in pages) == 1
+    found = [page for page in pages if shown.search(page.read_text(encoding="utf-8"))]
+    assert len(found) == (2 if picture.stem == "libraries" else 1), (
+        "the site begins as the README does"
+    )
 
 
 def test_committed_picture_has_the_labels_of_its_source() -> None:
