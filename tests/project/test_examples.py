@@ -45,16 +45,26 @@ def test_script_runs(script, tmp_path, monkeypatch):
     run(sys.executable, script)
 
 
-@pytest.fixture(scope="module")
-def extensions():
-    """Folder of the built extensions."""
+def built(examples: str) -> Path:
+    """Folder of those examples, built against the installed package."""
     cmake_dir = run(sys.executable, "-m", "entrepot", "--cmake-dir").strip()
-    with build_folder("extensions") as folder:
-        run("cmake", "-S", EXAMPLES / "extensions", "-B", folder, "-G", "Ninja",
+    with build_folder(examples) as folder:
+        run("cmake", "-S", EXAMPLES / examples, "-B", folder, "-G", "Ninja",
             f"-Dentrepot_ROOT={cmake_dir}",
             f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
         run("cmake", "--build", folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def extensions():
+    return built("extensions")
+
+
+@pytest.fixture(scope="module")
+def programs():
+    """Folder of a program, a library and an extension that link libentrepot."""
+    return built("cpp")
 
 
 def test_empty_array_is_passed_as_no_value(extensions):
@@ -232,18 +242,6 @@ def test_type_error_alone_skips_nanobind_overload(extensions, raised, caught):
             print(repr(error), f"{{type(error).__name__}}: {{error}}", sep="\\n")
     """
     assert caught in run(sys.executable, "-c", source, PYTHONPATH=extensions)
-
-
-@pytest.fixture(scope="module")
-def programs():
-    """Folder of what was built with the installed libentrepot."""
-    cmake_dir = run(sys.executable, "-m", "entrepot", "--cmake-dir").strip()
-    with build_folder("cpp") as folder:
-        run("cmake", "-S", EXAMPLES / "cpp", "-B", folder, "-G", "Ninja",
-            f"-Dentrepot_ROOT={cmake_dir}",
-            f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
-        run("cmake", "--build", folder)
-    return folder
 
 
 @pytest.mark.parametrize(
