@@ -37,7 +37,8 @@ enum class ENTREPOT_API TypeCode : std::uint8_t {  // DLPack's numbers
     float4_e2m1fn = 17,
 };
 
-// Has the layout of DLDataType. `lanes` above 1 is a short vector that counts as one element.
+// Has the layout of DLDataType. `lanes` above 1 is a short vector that counts as one element. The
+// type is exported because classes of the library have members of it; its functions are not.
 struct ENTREPOT_API Dtype {
     TypeCode code = TypeCode::floating;
     std::uint8_t bits = 32;  // of one lane
@@ -45,16 +46,16 @@ struct ENTREPOT_API Dtype {
 
     // Bytes of an element; types of 4 or 6 bits take a whole byte (DLPack's
     // IS_SUBBYTE_TYPE_PADDED).
-    constexpr std::int64_t itemsize() const noexcept {
+    ENTREPOT_LOCAL constexpr std::int64_t itemsize() const noexcept {
         return (std::int64_t{bits} * lanes + 7) / 8;
     }
     // Required alignment in bytes: that of a complex number's parts, or of a vector's lanes.
-    constexpr std::int64_t alignment() const noexcept {
+    ENTREPOT_LOCAL constexpr std::int64_t alignment() const noexcept {
         return ((code == TypeCode::complex ? bits / 2 : bits) + 7) / 8;
     }
-    constexpr bool is_subbyte() const noexcept { return bits < 8; }
+    ENTREPOT_LOCAL constexpr bool is_subbyte() const noexcept { return bits < 8; }
 
-    constexpr bool operator==(const Dtype &) const noexcept = default;
+    ENTREPOT_LOCAL constexpr bool operator==(const Dtype &) const noexcept = default;
 };
 
 struct DtypeRow {

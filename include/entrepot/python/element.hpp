@@ -1,6 +1,7 @@
 // The element types of arrays in C++: element<T> and dtype_of<T>, and types for float16 and
 // bfloat16.
 #pragma once
+#include <entrepot/core/api.hpp>
 #include <entrepot/core/dtype.hpp>
 
 #include <bit>
@@ -163,7 +164,7 @@ template <> struct element<std::bfloat16_t> {
 
 // The dtype of elements that C++ sees as T or const T.
 template <class T>
-inline constexpr Dtype dtype_of = detail::checked_dtype<std::remove_const_t<T>>();
+ENTREPOT_LOCAL inline constexpr Dtype dtype_of = detail::checked_dtype<std::remove_const_t<T>>();
 
 }  // namespace extension
 }  // namespace entrepot
