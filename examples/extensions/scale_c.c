@@ -26,7 +26,7 @@ static PyObject *scale(PyObject *module, PyObject *args) {
     if (!array)
         return NULL;
     const entrepot_view *view = entrepot->view(array);
-    const int is_floating = view->dtype_code == ENTREPOT_DTYPE_FLOAT &&
+    const int is_floating = view->dtype_code == ENTREPOT_DTYPE_FLOAT && view->dtype_lanes == 1 &&
                             (view->dtype_bits == 32 || view->dtype_bits == 64);
     if (is_floating)
         scale_axis(view, view->data, 0, factor);

@@ -27,7 +27,11 @@ def scale(array, double factor):
     cdef entrepot_array *handle = entrepot.from_object(array, ENTREPOT_WRITABLE | ENTREPOT_HOST)
     cdef const entrepot_view *view = entrepot.view(handle)
     try:
-        if view.dtype_code != ENTREPOT_DTYPE_FLOAT or view.dtype_bits not in (32, 64):
+        if (
+            view.dtype_code != ENTREPOT_DTYPE_FLOAT
+            or view.dtype_lanes != 1
+            or view.dtype_bits not in (32, 64)
+        ):
             raise ValueError("scale takes arrays of float32 or float64")
         with nogil:
             scale_axis(view, <char *> view.data, 0, factor)

@@ -17,8 +17,9 @@ for name in ("scale_c", "scale_nanobind", "scale_pybind11", "scale_cython"):
     ours = ep.full((2, 2), 1.5, "float32")
     for target in (strided, plain, ours):
         extension.scale(target, 2.0)
-    try:
-        extension.scale(np.ones(3, "int32"), 2.0)
-    except ValueError as error:
-        print(f"{name}: {error}")
+    for other in (np.ones(3, "int32"), ep.zeros(2, "float32x4")):
+        try:
+            extension.scale(other, 2.0)
+        except ValueError as error:
+            print(f"{name}: {error}")
     print(f"{name}: {strided.tolist()} {plain.tolist()} {ours.numpy().tolist()}")

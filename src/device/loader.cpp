@@ -12,6 +12,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace entrepot {
 namespace {
@@ -248,6 +249,9 @@ std::string explain_no_sycl_device(const std::vector<std::string> &library_direc
         return "OCL_ICD_FILENAMES is not set, so the OpenCL loader does not find " + cpu_device +
                ": set it to that before the program starts (import entrepot does so, unless "
                "ENTREPOT_OPENCL_CPU=0)";
+    if (!exists(named) && std::strchr(named, ':') == nullptr)
+        return std::string("OCL_ICD_FILENAMES is ") + named + ", which does not exist: set it to " +
+               cpu_device + " before the program starts";
     return std::string("OCL_ICD_FILENAMES is ") + named +
            ", but the platforms were listed and none found, probably before it was set: import "
            "entrepot before the first use of "

@@ -198,6 +198,10 @@ void Memory::keep_for_graph(const Queue &queue) const {
 template <auto allocate_from>
 inline Memory allocated_for(std::size_t bytes, UsmKind kind, const Queue &queue,
                             std::size_t alignment, Resource *resource) {
+    if (!queue) [[unlikely]]
+        throw Error(ErrorKind::value,
+                    "memory is allocated for a queue, but the given one is empty: "
+                    "pass device.default_queue()");
     if (queue.capture() != 0) [[unlikely]]
         return allocated_for_graph(bytes, kind, queue, alignment, resource);
     if (!queue.may_be_destroyed()) [[likely]]

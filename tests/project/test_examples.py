@@ -80,7 +80,9 @@ def test_extensions_scale_every_array_in_place(extensions):
     scaled = "[2.0, 4.0, 6.0, 8.0] [2.0, 4.0, 6.0, 8.0] [[3.0, 3.0], [3.0, 3.0]]"
     ways = ("scale_c", "scale_nanobind", "scale_pybind11", "scale_cython")
     refused = "scale takes arrays of float32 or float64"
-    assert said.splitlines() == [f"{way}: {line}" for way in ways for line in (refused, scaled)]
+    assert said.splitlines() == [
+        f"{way}: {line}" for way in ways for line in (refused, refused, scaled)
+    ]
 
 
 def test_cython_extension_derives_from_adapter(extensions):
@@ -254,6 +256,10 @@ def test_type_error_alone_skips_nanobind_overload(extensions, raised, caught):
 )
 def test_program_without_python_runs_on_each_device(programs, device):
     assert run(programs / "two_queues", device) == f"{device}: 338350\n"
+
+
+def test_first_program_copies_to_a_device_and_back(programs):
+    assert run(programs / "round_trip/round_trip") == "host: 0 1 2 3 4 5\n"
 
 
 def test_program_without_python_names_absent_device(programs):

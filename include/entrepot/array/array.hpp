@@ -77,7 +77,7 @@ public:
     Array as_read_only() const;
     Array on(Queue queue) const;  // the same memory with another queue, as for the constructor
     // A view of the memory for the host. Each use of it waits for pending work of devices.
-    // Throws: ValueError for memory that the host cannot reach.
+    // Throws: ExchangeError for memory that the host cannot reach.
     Array host() const;
 
 private:

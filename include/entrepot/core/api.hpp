@@ -11,5 +11,9 @@
 // its own, and no binary reads the shorter table of another version.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "entrepot needs C++20: compile with -std=c++20 (GCC from 12, Clang from 14)"
+#endif
+
 #define ENTREPOT_API [[gnu::visibility("default")]]
 #define ENTREPOT_LOCAL [[gnu::visibility("hidden")]]

@@ -122,8 +122,8 @@ public:
     // A `queue` that may be destroyed waits for the block and is not kept.
     //
     // Throws: USMAllocationError, after cached memory was released and the allocation was tried
-    //         again. ValueError if the alignment is not a power of two. DeviceError if the device
-    //         lacks that kind of memory.
+    //         again. ValueError if the alignment is not a power of two, or `queue` is empty.
+    //         DeviceError if the device lacks that kind of memory.
     // Blocks: for the second try, if `queue` is capturing, and inside the driver.
     static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
                            std::size_t alignment, Resource *resource);

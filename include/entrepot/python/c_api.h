@@ -65,11 +65,11 @@ typedef struct entrepot_view {
     int64_t size;           /* elements */
     int32_t ndim;           /* 0 … 64 */
 
-    uint8_t dtype_code; /* an entrepot_dtype_code */
-    uint8_t dtype_bits; /* of a lane */
-    uint16_t dtype_lanes;
-    int32_t itemsize; /* bytes */
-    int32_t kind;     /* an entrepot_kind */
+    uint8_t dtype_code;   /* an entrepot_dtype_code */
+    uint8_t dtype_bits;   /* of a lane */
+    uint16_t dtype_lanes; /* above 1: an element is a short vector */
+    int32_t itemsize;     /* bytes */
+    int32_t kind;         /* an entrepot_kind */
     int32_t read_only;
     const char *device; /* the selector: "host", "opencl:cpu:0", "cuda:0" … */
 } entrepot_view;

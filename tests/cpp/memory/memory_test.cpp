@@ -53,6 +53,7 @@ TEST_CASE("impossible allocations are refused with the reason") {
     const Queue queue = fake::device().default_queue();
     CHECK_REFUSED(ErrorKind::value, "24", Memory::allocate(10, UsmKind::host, queue, 24));
     CHECK_REFUSED(ErrorKind::value, "unknown", Memory::allocate(10, UsmKind::unknown, queue));
+    CHECK_REFUSED(ErrorKind::value, "default_queue", Memory::allocate(10, UsmKind::host, Queue()));
 }
 
 TEST_CASE("borrowed owner is released once, with the last view") {

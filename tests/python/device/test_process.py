@@ -113,6 +113,14 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         )
         assert "the platforms were listed and none found, probably before it was set" in out
 
+    def test_missing_driver_file_is_named(self):
+        out = run(
+            "import entrepot._core as core; print(dict((name, reason) for name, _, reason in "
+            "core.backends())['sycl'])",
+            OCL_ICD_FILENAMES="/nonexistent.so",
+        )
+        assert "/nonexistent.so, which does not exist: set it to" in out
+
     def test_disabled_cpu_device_is_named(self):
         out = run(
             "import entrepot._core as core; print(dict((name, reason) for name, _, reason in "
