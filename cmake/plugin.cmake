@@ -1,10 +1,11 @@
-# Plugins: modules that each hold a backend, are installed beside libentrepot.so and are opened at run time.
+# Plugins: modules that each hold a backend, are installed beside libentrepot.so and are opened at run
+# time.
 #
 #     entrepot_add_plugin(<target> <source>...)
 #
-# A plugin links nothing of libentrepot. It has its own copy of the code that backends share and of checked_mutex.cpp, and
-# exports the names of backends/exports.map only. The linker refuses a name there that the plugin does
-# not define.
+# A plugin links nothing of libentrepot. It has its own copy of the code that backends share, and of
+# checked_mutex.cpp, whose list of held mutexes it cannot share. It exports the names of
+# backends/exports.map only. The linker refuses a name there that the plugin does not define.
 function(entrepot_add_plugin target)
     set(backends "${PROJECT_SOURCE_DIR}/src/backends")
     add_library(${target} MODULE ${ARGN} "${backends}/cache.cpp" "${backends}/processor.cpp"
