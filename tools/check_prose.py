@@ -6,6 +6,7 @@
 
 It flags words that are not the field's standard terms, fragments, sentences of more than 25 words,
 and names of tests, in Python and C++, that are long, riddles, or do not begin with their subject.
+Among all tracked files, it also flags C++ files that do not open with a comment.
 """
 
 from __future__ import annotations
@@ -293,6 +294,15 @@ def findings_of(path: Path) -> tuple[list[Finding], int]:
     return sorted(found, key=lambda each: each.line), words
 
 
+def without_comment(files: list[Path]) -> Iterator[Path]:
+    """C++ files that do not open with a comment. The header of a source may have it instead."""
+    headers = {path.stem for path in files if path.suffix == ".hpp"}
+    for path in files:
+        if path.suffix == ".hpp" or (path.suffix == ".cpp" and path.stem not in headers):
+            if not path.read_text(encoding="utf-8").startswith(("//", "/*")):
+                yield path
+
+
 def tracked() -> list[Path]:
     names = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
@@ -309,7 +319,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     total = flagged = words = 0
-    for path in parser.parse_args(arguments).files or tracked():
+    chosen = parser.parse_args(arguments).files
+    for path in without_comment([] if chosen else tracked()):
+        print(f"{path}:1: begin with a comment that says what the file is for")
+        total += 1
+    for path in chosen or tracked():
         found, read = findings_of(path)
         words += read
         total += len(found)

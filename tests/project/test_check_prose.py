@@ -93,3 +93,16 @@ def test_finding_in_tracked_file_fails(tmp_path: Path, monkeypatch: pytest.Monke
     assert check_prose.main([]) == 0
     monkeypatch.setattr(check_prose, "tracked", lambda: [good, bad])
     assert check_prose.main([]) == 1
+
+
+def test_cpp_file_without_opening_comment_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header, source, program = (tmp_path / name for name in ("a.hpp", "a.cpp", "main.cpp"))
+    header.write_text("// Arrays.\n")
+    source.write_text("int x;\n")  # its header has the comment
+    program.write_text("// Adds.\nint main() {}\n")
+    monkeypatch.setattr(check_prose, "tracked", lambda: [header, source, program])
+    assert check_prose.main([]) == 0
+    program.write_text("int main() {}\n")
+    assert check_prose.main([]) == 1

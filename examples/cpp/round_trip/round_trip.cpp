@@ -1,3 +1,6 @@
+// Copies numbers of the host to a device and back, in the order that the access log keeps.
+//
+//     round_trip [DEVICE]
 #include <entrepot/array/array.hpp>
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
