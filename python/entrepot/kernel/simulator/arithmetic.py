@@ -59,6 +59,11 @@ def kind_of(dtype: np.dtype[Any]) -> str:
     return _KINDS.get(dtype.kind, "float")
 
 
+@functools.cache
+def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    return dtype.name == "bfloat16"  # a name that NumPy puts together at each access
+
+
 def _wider_float(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
     if left.itemsize == right.itemsize:  # float16 and bfloat16: neither holds the other
         return left if left == right else np.dtype(_FLOATS[2 * left.itemsize])
@@ -123,9 +128,11 @@ def _to_odd(value: Any) -> Any:
 def converted(dtype: np.dtype[Any], value: Any) -> Any:
     """Converts a value as C does, but refuses a literal out of the type's range."""
     if isinstance(value, np.generic):
+        if value.dtype is dtype:
+            return value
         if kind_of(value.dtype) == "complex" and kind_of(dtype) != "complex":
             raise refuse(f"a {value.dtype} does not become a {dtype}; take .real or abs()")
-        return (_to_odd(value) if dtype.name == "bfloat16" else value).astype(dtype)
+        return (_to_odd(value) if _is_bfloat16(dtype) else value).astype(dtype)
     if isinstance(value, bool):
         return dtype.type(value)
     if isinstance(value, Integer):
@@ -136,7 +143,7 @@ def converted(dtype: np.dtype[Any], value: Any) -> Any:
         return np.float64(value).astype(dtype)
     if isinstance(value, complex) and kind_of(dtype) != "complex":
         raise refuse(f"{value!r} does not become a {dtype}; take .real or abs()")
-    if isinstance(value, float) and dtype.name == "bfloat16":
+    if isinstance(value, float) and _is_bfloat16(dtype):
         return dtype.type(_to_odd(np.float64(value)))
     try:
         return dtype.type(value)

@@ -132,6 +132,10 @@ class History:
         self.reads[access.item] = access
 
 
+#: Types of the indices of most subscripts. Those of others are checked one by one.
+_INDEX_TYPES = frozenset({int, np.int64, np.int32})
+
+
 class View:
     """An array or a part of one in a kernel."""
 
@@ -223,6 +227,8 @@ class View:
         the array.
         """
         indices = index if isinstance(index, tuple) else (index,)
+        if len(indices) == self._array.ndim and _INDEX_TYPES.issuperset(map(type, indices)):
+            return tuple(map(self._inside, map(int, indices), range(len(indices))))
         for each in indices:
             if isinstance(each, slice) or each is Ellipsis:
                 continue
