@@ -303,7 +303,9 @@ ep_range choose_local_range(const Specialization &made, ep_range range, const De
                     ErrorKind::kernel, "kernel '", made.kernel.name(), "': dimension ", axis,
                     " has ", range.global[axis], " work-items, which work-groups of ",
                     range.local[axis],
-                    " do not divide; round the range up and let the work-items beyond do nothing");
+                    " do not divide; round the range up and let the work-items beyond do nothing",
+                    range.ndim == 1 ? ". A range of two dimensions is kernel[(rows, columns),]"
+                                    : "");
         if (!made.compiled.uses_groups && device.backend().is_host())
             std::fill(std::begin(range.local), std::end(range.local), 0);
     } else if (made.compiled.uses_groups) {
