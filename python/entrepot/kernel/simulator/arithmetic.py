@@ -61,7 +61,7 @@ def kind_of(dtype: np.dtype[Any]) -> str:
 
 @functools.cache
 def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
-    return dtype.name == "bfloat16"  # a name that NumPy puts together at each access
+    return bool(dtype.name == "bfloat16")  # a name that NumPy puts together at each access
 
 
 def _wider_float(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
