@@ -153,7 +153,7 @@ bench: install $(call group,test bench $(peers))
 system-docs:
 	tools/system_packages.sh doxygen graphviz
 
-docs: system-docs install $(call group,docs)
+docs: system-docs install $(call group,docs $(peers))
 	$(PY) -m sphinx -W --keep-going -q -b html docs build/docs
 
 # ---------------------------------------------------------------- gates
@@ -162,7 +162,7 @@ cxx_files = git ls-files -- '*.h' '*.hpp' '*.c' '*.cpp'
 
 # The checks that need no build: formatting, ruff's rules, English, spelling, shell scripts, subjects of commits.
 lint-source: $(call group,lint)
-	$(cxx_files) | xargs -r clang-format --dry-run --Werror
+	$(cxx_files) | xargs -r -n 50 -P $(JOBS) clang-format --dry-run --Werror
 	ruff check
 	ruff format --check
 	$(PY) tools/check_prose.py

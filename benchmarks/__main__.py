@@ -1,5 +1,7 @@
 """Runs the named topics, or all of them; exit status 1 if a required ratio was missed.
 
+    python -m benchmarks [--json FILE] [TOPIC]...
+
 Requires dpctl and dpnp, which most topics compare with.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable, Sequence
 
 from . import (
     access,
@@ -15,24 +18,44 @@ from . import (
     copies,
     examples,
     exchange,
+    idioms,
     kernels,
     launches,
     memory,
     runtime,
     startup,
 )
-from .harness import measure, print_table
+from .harness import Pair, Result, arguments, measure, print_table, write_json
 
-TOPICS = {
-    "memory": memory.pairs,
-    "exchange": exchange.pairs,
-    "launches": launches.pairs,
-    "copies": copies.pairs,
-    "access": access.pairs,
-    "adapters": adapters.pairs,
-    "bindings": bindings.pairs,
-    "kernels": kernels.pairs,
-    "examples": examples.pairs,
+Measured = Callable[[], Sequence[Result]]
+
+
+def alternated(pairs: Callable[[], Sequence[Pair]]) -> Measured:
+    return lambda: [measure(pair) for pair in pairs()]
+
+
+#: The tables of each topic: a heading, and the function that measures the rows.
+TOPICS: dict[str, dict[str, Measured]] = {
+    "memory": {"memory": alternated(memory.pairs)},
+    "exchange": {"exchange": alternated(exchange.pairs)},
+    "launches": {
+        "launches": alternated(launches.pairs),
+        "launches, against the runtime called from C++": runtime.results,
+    },
+    "copies": {"copies": alternated(copies.pairs)},
+    "access": {"access": alternated(access.pairs)},
+    "adapters": {"adapters": alternated(adapters.pairs)},
+    "bindings": {
+        "bindings": alternated(bindings.pairs),
+        "bindings, imports": bindings.results,
+    },
+    "kernels": {
+        "kernels": alternated(kernels.pairs),
+        "kernels, launches and first calls": kernels.results,
+    },
+    "examples": {"examples": alternated(examples.pairs)},
+    "idioms": {"idioms": alternated(idioms.pairs)},
+    "startup": {"startup, whole processes": startup.results},
 }
 
 BUILT_ONLY = ": built by `make bench` only"
@@ -56,48 +79,24 @@ def left_out(names: list[str]) -> list[str]:
     ]
 
 
-def main(names: list[str]) -> int:
-    unknown = set(names) - {*TOPICS, "startup"}
-    if unknown:
-        print(
-            f"there is no topic {', '.join(sorted(unknown))}; there are "
-            f"{', '.join([*TOPICS, 'startup'])}",
-            file=sys.stderr,
-        )
-        return 2
-    results = []
-    for name, pairs in TOPICS.items():
-        if not names or name in names:
-            topic = [measure(pair) for pair in pairs()]
-            print(f"\n{name}" + (BUILT_ONLY if name == "access" and not topic else ""))
-            print_table(topic)
-            results += topic
-    if not names or "launches" in names:
-        topic = runtime.results()
-        print("\nlaunches, against the runtime called from C++" + ("" if topic else BUILT_ONLY))
-        print_table(topic)
-        results += topic
-    if not names or "kernels" in names:
-        topic = kernels.results()
-        print("\nkernels, launches and first calls")
-        print_table(topic)
-        results += topic
-    if not names or "bindings" in names:
-        topic = bindings.results()
-        print("\nbindings, imports")
-        print_table(topic)
-        results += topic
-    if not names or "startup" in names:
-        print("\nstartup, whole processes")
-        topic = startup.results()
-        print_table(topic)
-        results += topic
-    print("", *left_out(names), sep="\n", end="")
-    missed = [result.pair.what for result in results if not result.reached]
+def main(command_line: list[str]) -> int:
+    asked = arguments(__doc__, TOPICS, command_line)
+    results = {}
+    for name in asked.topics or TOPICS:
+        for heading, measured in TOPICS[name].items():
+            found = measured()
+            print(f"\n{heading}" + ("" if found else BUILT_ONLY))
+            print_table(found)
+            results[heading] = found
+    print("", *left_out(asked.topics), sep="\n", end="")
+    rows = [row for found in results.values() for row in found]
+    missed = [row.pair.what for row in rows if not row.reached]
     print(
-        f"\n{len(results) - len(missed)} of {len(results)} ratios reached"
+        f"\n{len(rows) - len(missed)} of {len(rows)} ratios reached"
         + "".join(f"\n  missed: {what}" for what in missed)
     )
+    if asked.json:
+        write_json(asked.json, "benchmarks", results)
     return 1 if missed else 0
 
 

@@ -1,6 +1,6 @@
 """Benchmarks of CUDA, against PyTorch, CuPy and others.
 
-    python -m benchmarks.cuda [exchange] [allocation] [launches] [streams] [copies] [kernels]
+    python -m benchmarks.cuda [--json FILE] [TOPIC]...
 
 A program and a library in benchmarks/cpp give the driver's own times. A module there gives the
 lower bounds of an exchange, with the least work that a producer or a consumer can do. Both sides of
@@ -29,6 +29,7 @@ from .harness import (
     Pair,
     Result,
     Side,
+    arguments,
     built,
     built_module,
     calls_of,
@@ -37,6 +38,7 @@ from .harness import (
     print_table,
     runtime_ns,
     short_rounds_ns,
+    write_json,
 )
 
 LARGE = 1 << 30
@@ -665,14 +667,17 @@ TOPICS: dict[str, Callable[[], list[Result]]] = {
 }
 
 
-def main() -> int:
-    results = []
-    for topic in sys.argv[1:] or TOPICS:
-        found = TOPICS[topic]()
-        print_table(found)
-        results += found
-    return 0 if all(result.reached for result in results) else 1
+def main(command_line: list[str]) -> int:
+    asked = arguments(__doc__, TOPICS, command_line)
+    results = {}
+    for topic in asked.topics or TOPICS:
+        results[topic] = TOPICS[topic]()
+        print(f"\n{topic}")
+        print_table(results[topic])
+    if asked.json:
+        write_json(asked.json, "benchmarks.cuda", results)
+    return 0 if all(row.reached for found in results.values() for row in found) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

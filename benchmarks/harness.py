@@ -6,8 +6,11 @@ the median, the machine had other work.
 
 from __future__ import annotations
 
+import argparse
 import importlib
+import importlib.metadata
 import os
+import platform
 import re
 import statistics
 import subprocess
@@ -15,7 +18,7 @@ import sys
 import tempfile
 import time
 import timeit
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -57,8 +60,8 @@ class Result:
     peer_ns: float
     #: Upper quartile of the rounds' ratios; 0 if unknown.
     upper_ratio: float = 0.0
-    #: Least times of both sides; 0 if unknown.
-    least_ns: tuple[float, float] = (0, 0)
+    #: Times of both sides in each round; empty if unknown.
+    rounds_ns: tuple[Sequence[float], Sequence[float]] = ((), ())
 
     @property
     def ratio(self) -> float:
@@ -127,7 +130,7 @@ def measure_together(pairs: Sequence[Pair]) -> list[Result]:
             statistics.median(ours),
             statistics.median(theirs),
             statistics.quantiles([b / a for a, b in zip(ours, theirs, strict=True)])[2],
-            (min(ours), min(theirs)),
+            (ours, theirs),
         )
         for pair, theirs in zip(pairs, peers, strict=True)
     ]
@@ -214,16 +217,82 @@ def runtime_ns(program: str, *arguments: str | Path) -> dict[str, float]:
     }
 
 
-def print_table(results: list[Result]) -> None:
+def print_table(results: Sequence[Result]) -> None:
     print(
         f"{'what':58} {'ours':>12} {'peer':>12} {'ratio':>8} {'at least':>9} "
         f"{'least ns: ours, peer':>20}"
     )
     for result in results:
-        least = "".join(f" {ns:>9,.0f}" if ns else " " * 10 for ns in result.least_ns)
+        least = "".join(
+            f" {min(rounds):>9,.0f}" if rounds else " " * 10 for rounds in result.rounds_ns
+        )
         verdict = "  tied" if result.tied else "" if result.reached else "  MISSED"
         print(
             f"{result.pair.what:58} {result.ours_ns:>9,.0f} ns {result.peer_ns:>9,.0f} ns "
             f"{result.ratio:>7.2f}× "
             f"{result.pair.at_least:>8.2f}×{least}{verdict}"
         )
+
+
+def arguments(
+    doc: str | None, topics: Collection[str], command_line: list[str]
+) -> argparse.Namespace:
+    """The topics that are asked for, and where to write their results."""
+    assert doc
+    parser = argparse.ArgumentParser(description=doc.partition("\n")[0])
+    parser.add_argument(
+        "topics", nargs="*", metavar="TOPIC", help=f"any of {', '.join(topics)}; all by default"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
+    asked = parser.parse_args(command_line)
+    if unknown := set(asked.topics) - {*topics}:
+        parser.error(
+            f"there is no topic {', '.join(sorted(unknown))}; there are {', '.join(topics)}"
+        )
+    return asked
+
+
+def write_json(path: Path, module: str, results: Mapping[str, Sequence[Result]]) -> None:
+    """Writes the rows in the format of pyperf, for tools/performance.py and `pyperf compare_to`.
+
+    Each row is two benchmarks with the table and the row as their name. That of the other library
+    has " (peer)" behind it.
+    """
+    try:
+        import pyperf
+    except ImportError as error:
+        raise SystemExit("--json needs pyperf: pip install --group bench") from error
+    import entrepot
+
+    packages = {
+        name: importlib.metadata.version(name)
+        for name in ("numpy", "dpctl", "torch", "jax", "cupy-cuda13x", "cuda-core", "numba")
+        if any(importlib.metadata.distributions(name=name))
+    }
+    described = {
+        "command": f"python -m {module}",
+        "entrepot": entrepot.__version__,
+        "python_version": platform.python_version(),
+        "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
+        "cores": len(os.sched_getaffinity(0)),
+        "devices": "; ".join(dict.fromkeys(device.name for device in entrepot.devices())),
+    }
+    benchmarks = [
+        pyperf.Benchmark(
+            [
+                pyperf.Run(
+                    [ns * 1e-9 for ns in rounds or (median,)],
+                    metadata=described
+                    | {"name": f"{table}: {row.pair.what}{side}", "table": table},
+                    collect_metadata=False,  # it has the name of the host
+                )
+            ]
+        )
+        for table, rows in results.items()
+        for row in rows
+        for side, median, rounds in (
+            ("", row.ours_ns, row.rounds_ns[0]),
+            (" (peer)", row.peer_ns, row.rounds_ns[1]),
+        )
+    ]
+    pyperf.BenchmarkSuite(benchmarks).dump(str(path), replace=True)

@@ -3,6 +3,7 @@
 import importlib.metadata
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 from sphinx.errors import ExtensionError
@@ -15,7 +16,18 @@ release = importlib.metadata.version("entrepot")
 root = Path(__file__).resolve().parents[1]
 headers = root / "build" / "doxygen"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.graphviz", "breathe"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.graphviz",
+    "sphinx.ext.intersphinx",
+    "sphinx_copybutton",
+    "breathe",
+]
+# Notebooks are stored without output. An error in a cell fails the build.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
 graphviz_output_format = "svg"
 breathe_projects = {"entrepot": str(headers / "xml")}
 breathe_default_project = "entrepot"
@@ -23,6 +35,8 @@ myst_enable_extensions = ["deflist", "fieldlist"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"Entrepot {release}"
+html_static_path = ["static"]
+html_css_files = ["entrepot.css"]
 nitpicky = True
 # The types of Python's library are not part of this site, nor are internal types of entrepot.ffi.
 nitpick_ignore_regex = [
@@ -84,7 +98,15 @@ def named_with_folder(entry):
     return f'refid="{entry[1]}" kind="file"><name>{path}'
 
 
+def draw_measurements(app):
+    """Writes the tables and charts of performance.md."""
+    folder = root / "build" / "performance"
+    files = sorted((root / "docs" / "measured").glob("*.json"))
+    subprocess.run([sys.executable, root / "tools/performance.py", folder, *files], check=True)
+
+
 def setup(app):
+    app.connect("builder-inited", draw_measurements)
     app.connect("builder-inited", read_headers)
     app.connect("autodoc-process-docstring", mark_code_blocks)
     app.connect("autodoc-process-signature", name_the_public_module)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import json
 import re
 import subprocess
 import sys
@@ -192,11 +193,28 @@ def texts_of_markdown(source: str) -> Iterator[Text]:
     yield Text(1, "\n".join(lines))
 
 
+def texts_of_notebook(source: str) -> Iterator[Text]:
+    """Its cells; the line is that of the cell's first line of text."""
+    for cell in json.loads(source)["cells"]:
+        text = "".join(cell["source"])
+        line = (
+            source.count(
+                "\n", 0, source.find(json.dumps(cell["source"][0], ensure_ascii=False)[1:-1])
+            )
+            + 1
+        )
+        read = texts_of_markdown if cell["cell_type"] == "markdown" else texts_of_python
+        for each in read(text):
+            yield Text(line + each.line - 1, each.text, each.is_sentences)
+
+
 def texts_of(path: Path, source: str) -> Iterator[Text]:
     if path.suffix in (".py", ".pyi"):
         return texts_of_python(source)
     if path.suffix == ".md":
         return texts_of_markdown(source)
+    if path.suffix == ".ipynb":
+        return texts_of_notebook(source)
     sign = COMMENTED.get(path.suffix or path.name)
     return (
         texts_of_cpp(source)

@@ -55,6 +55,11 @@ def found_in(tmp_path: Path, name: str, text: str) -> list[str]:
         ("a.md", "It is none.\n", ["1: 'is none'"]),
         ("a.md", " ".join(["word"] * 26) + ".\n", ["1: a sentence of 26 words"]),
         ("a.cmake", "# Somebody sets it.\n", ["1: 'Somebody'"]),
+        (
+            "a.ipynb",
+            '{"cells": [{"cell_type": "markdown",\n"source": ["A\\n",\n"nobody"]}]}',
+            ["3: 'nobody'"],
+        ),
     ],
 )
 def test_finding_is_reported_with_its_line(
