@@ -9,6 +9,7 @@
 #   - make conformance  results of `entrepot check` for the peers, in docs/conformance.md
 #   - make bench      times of Entrepot and the peers; PEERS=all adds PyTorch and HIP Python
 #   - make docs       the documentation, in build/docs
+#   - make screenshots  opens it in Chromium at two widths: pictures in build/screenshots, and a failure if code is cut
 #   - make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
 #   - make bindings   the modules of C libraries, from their headers, with tools/bindgen (make bindgen)
 #   - make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests and Python's threads under
@@ -56,7 +57,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test fuzz gpu peer-suites conformance bench docs lint lint-source lint-installed stubs bindings bindgen format release wheels sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
+.PHONY: demo test fuzz gpu peer-suites conformance bench docs screenshots lint lint-source lint-installed stubs bindings bindgen format release wheels sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -153,8 +154,15 @@ bench: install $(call group,test bench $(peers))
 system-docs:
 	tools/system_packages.sh doxygen graphviz
 
-docs: system-docs install $(call group,docs $(peers))
+docs: system-docs install $(call group,docs peers)
 	$(PY) -m sphinx -W --keep-going -q -b html docs build/docs
+
+.PHONY: system-screenshots
+system-screenshots:
+	tools/system_packages.sh chromium
+
+screenshots: system-screenshots docs $(call group,screenshots)
+	$(PY) tools/screenshots.py build/docs build/screenshots
 
 # ---------------------------------------------------------------- gates
 

@@ -668,7 +668,7 @@ TOPICS: dict[str, Callable[[], list[Result]]] = {
 
 
 def main(command_line: list[str]) -> int:
-    asked = arguments(__doc__, TOPICS, command_line)
+    asked = arguments(__doc__, TOPICS, command_line, "benchmarks.cuda")
     results = {}
     for topic in asked.topics or TOPICS:
         results[topic] = TOPICS[topic]()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import re
@@ -32,6 +33,13 @@ WARM_UP_SECONDS = 2
 #: Rounds of a few calls, with a wait for their pending work after each round, as in benchmarks/cpp.
 SHORT_ROUNDS, CALLS = 400, 10
 WARM_UP_ROUNDS = 40
+
+
+#: Packages whose versions are written with results.
+PEERS = (
+    "numpy", "dpctl", "dpnp", "intel-sycl-rt", "intel-opencl-rt", "torch", "jax", "cupy-cuda13x",
+    "cuda-core", "numba", "hip-python",
+)  # fmt: skip
 
 
 @dataclass
@@ -235,38 +243,40 @@ def print_table(results: Sequence[Result]) -> None:
 
 
 def arguments(
-    doc: str | None, topics: Collection[str], command_line: list[str]
+    doc: str | None, topics: Collection[str], command_line: list[str], module: str = "benchmarks"
 ) -> argparse.Namespace:
     """The topics that are asked for, and where to write their results."""
     assert doc
-    parser = argparse.ArgumentParser(description=doc.partition("\n")[0])
+    parser = argparse.ArgumentParser(f"python -m {module}", description=doc.partition("\n")[0])
     parser.add_argument(
         "topics", nargs="*", metavar="TOPIC", help=f"any of {', '.join(topics)}; all by default"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
-    asked = parser.parse_args(command_line)
+    asked = parser.parse_intermixed_args(command_line)
     if unknown := set(asked.topics) - {*topics}:
         parser.error(
             f"there is no topic {', '.join(sorted(unknown))}; there are {', '.join(topics)}"
         )
+    if asked.json and importlib.util.find_spec("pyperf") is None:
+        parser.error("--json needs pyperf: pip install --group bench")
+    if asked.json and not asked.json.parent.is_dir():
+        parser.error(f"--json: there is no folder {asked.json.parent}")
     return asked
 
 
 def write_json(path: Path, module: str, results: Mapping[str, Sequence[Result]]) -> None:
     """Writes the rows in the format of pyperf, for tools/performance.py and `pyperf compare_to`.
 
-    Each row is two benchmarks with the table and the row as their name. That of the other library
-    has " (peer)" behind it.
+    Each row is two benchmarks whose names have the table and the row. The peer's name ends in
+    " (peer)".
     """
-    try:
-        import pyperf
-    except ImportError as error:
-        raise SystemExit("--json needs pyperf: pip install --group bench") from error
+    import pyperf
+
     import entrepot
 
     packages = {
         name: importlib.metadata.version(name)
-        for name in ("numpy", "dpctl", "torch", "jax", "cupy-cuda13x", "cuda-core", "numba")
+        for name in PEERS
         if any(importlib.metadata.distributions(name=name))
     }
     described = {
@@ -290,9 +300,12 @@ def write_json(path: Path, module: str, results: Mapping[str, Sequence[Result]])
         )
         for table, rows in results.items()
         for row in rows
+        if row.ours_ns > 0 and row.peer_ns > 0  # a difference of times may not be
         for side, median, rounds in (
             ("", row.ours_ns, row.rounds_ns[0]),
             (" (peer)", row.peer_ns, row.rounds_ns[1]),
         )
     ]
+    if not benchmarks:
+        raise SystemExit("no row was measured, so --json writes nothing")
     pyperf.BenchmarkSuite(benchmarks).dump(str(path), replace=True)

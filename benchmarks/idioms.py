@@ -81,8 +81,9 @@ def on(device: str) -> dict[str, Any]:
 def pairs() -> list[Pair]:
     host, sycl = on("host"), on("opencl:cpu")
     forms = [
-        ("as many work-items as numbers, against a guard", "exact(x, y)", "guarded(x, y, n)"),
-        ("chunks, against a grid stride", "chunks(x, y, n)", "strides(x, y, n)"),
+        ("a work-item for each number, against a guard", "exact(x, y)", "guarded(x, y, n)"),
+        ("a work-item for each number, against chunks", "exact(x, y)", "chunks(x, y, n)"),
+        ("a work-item for each number, against a grid stride", "exact(x, y)", "strides(x, y, n)"),
     ]
     found = [
         Pair(f"{device}: {what}", f"{ours}.wait()", f"{peer}.wait()", 0, names)
@@ -103,6 +104,7 @@ def pairs() -> list[Pair]:
             "n_body(host_points, host_forces).wait()",
             0,
             both,
+            rest=0.3,
         )
     )
     tiny = host | {"numbers": np.zeros(16, "float32")}

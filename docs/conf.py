@@ -20,7 +20,6 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.graphviz",
-    "sphinx.ext.intersphinx",
     "sphinx_copybutton",
     "breathe",
 ]

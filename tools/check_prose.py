@@ -195,16 +195,16 @@ def texts_of_markdown(source: str) -> Iterator[Text]:
 
 def texts_of_notebook(source: str) -> Iterator[Text]:
     """Its cells; the line is that of the cell's first line of text."""
+    position = 0
     for cell in json.loads(source)["cells"]:
-        text = "".join(cell["source"])
-        line = (
-            source.count(
-                "\n", 0, source.find(json.dumps(cell["source"][0], ensure_ascii=False)[1:-1])
-            )
-            + 1
-        )
+        lines = cell["source"]
+        if not lines:
+            continue
+        position = source.index(json.dumps(lines[0], ensure_ascii=False), position)
+        line = source.count("\n", 0, position) + 1
+        position += 1
         read = texts_of_markdown if cell["cell_type"] == "markdown" else texts_of_python
-        for each in read(text):
+        for each in read("".join(lines)):
             yield Text(line + each.line - 1, each.text, each.is_sentences)
 
 

@@ -26,6 +26,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 #: Tables in the chart, without rows whose peer is a bound or that hardly differ from another.
 CHARTED = ("memory", "exchange", "launches", "allocation", "streams")
 LEFT_OUT = ("empty calls", "least producer", "within", "... of that", "alone", "out of order")
+#: Headings of tables whose sides are both Entrepot's.
+SIDES = {"idioms": ("first form", "second form")}
 OURS, PEER = "#1b7f79", "#b9c4c9"
 
 
@@ -34,7 +36,7 @@ def duration(ns: float) -> str:
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= size:
             return f"{ns / size:.3g} {unit}" if ns < 999.5 * size else f"{ns / size:,.0f} {unit}"
-    return f"{ns:.3g} ns"
+    return f"{ns:.3g} ns" if ns < 999.5 else f"{ns:,.0f} ns"
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,13 @@ def tables(suite: pyperf.BenchmarkSuite) -> str:
                 "",
                 f"`{of['command']} {topic}`{table[len(topic) :]}:",
                 "",
-                "| | Entrepot | peer | ratio |",
+                f"| | {' | '.join(SIDES.get(topic, ('Entrepot', 'peer')))} | ratio |",
                 "|---|--:|--:|--:|",
             ]
+        ratio = row.peer_ns / row.ours_ns
         lines.append(
             f"| {row.what} | {duration(row.ours_ns)} | {duration(row.peer_ns)} "
-            f"| {row.peer_ns / row.ours_ns:.3g} |"
+            f"| {f'{ratio:.3g}' if ratio < 999.5 else f'{ratio:,.0f}'} |"
         )
     return "\n".join([*lines, ""])
 

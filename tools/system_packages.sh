@@ -21,6 +21,7 @@ there() {
     mpi) ldconfig -p | grep 'libmpi\.so' ;;
     doxygen) command -v doxygen ;;
     graphviz) command -v dot ;;
+    chromium) command -v chromium ;;
     mmdebstrap) command -v mmdebstrap ;;
     clang) echo 'int main() {}' | clang++ -x c++ -fsanitize=thread -o /dev/null - ;;
     esac >/dev/null 2>&1
@@ -39,6 +40,7 @@ packages() {
     mpi) echo openmpi-bin ;;
     doxygen) echo doxygen ;;
     graphviz) echo graphviz fonts-dejavu-core ;;
+    chromium) echo chromium ;;
     mmdebstrap) echo mmdebstrap ;;
     clang) echo clang libclang-rt-dev ;;
     *) echo "system_packages.sh knows nothing by the name '$1'" >&2 && exit 2 ;;

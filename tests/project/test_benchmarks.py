@@ -5,12 +5,13 @@ Times are not tested."""
 from __future__ import annotations
 
 import collections
+import platform
 import sys
 import weakref
 from pathlib import Path
 
 import pytest
-from benchmarks import fragmentation
+from benchmarks import fragmentation, harness
 
 from support.processes import output_of
 
@@ -78,6 +79,7 @@ PROMISED: dict[str, dict[str, float]] = {
     },
     "launches": {"submit, against dpctl": 1, "host submit and wait": 4},
     "copies": {"against dpctl": 1},
+    "idioms": {"grid stride": 0, "n-body": 0},
 }
 
 
@@ -94,6 +96,39 @@ def test_benchmark_rows_run_and_report_the_promised_bounds(topic: str) -> None:
         bounds = [float(bound) for bound, what in rows if part in what]
         assert all(bound >= at_least for bound in bounds), part
         assert bounds or "torch" in part, part  # a row that is there where PyTorch is
+
+
+def test_results_become_a_table_and_a_chart(tmp_path: Path) -> None:
+    for package in ("matplotlib", "pyperf"):
+        pytest.importorskip(package)
+    rows = [
+        harness.Result(harness.Pair("asarray(x), against y", "", "", 1), 50, 1500),
+        harness.Result(harness.Pair("asarray(x), in empty calls", "", "", 0), 50, 16),
+    ]
+    written = tmp_path / "cpu.json"
+    harness.write_json(written, "benchmarks", {"exchange": rows})
+    output_of([sys.executable, ROOT / "tools/performance.py", tmp_path, written])
+    table, chart = (tmp_path / name for name in ("cpu.md", "cpu.svg"))
+    assert "`python -m benchmarks exchange`:" in table.read_text()
+    assert "| asarray(x), against y | 50 ns | 1.5 µs | 30 |" in table.read_text()
+    assert "against y" in chart.read_text()
+    assert "empty calls" not in chart.read_text()
+    assert platform.node() not in written.read_text()
+
+
+@pytest.mark.parametrize(
+    ("ns", "expected"),
+    [(0.5, "0.5 ns"), (50, "50 ns"), (999.7, "1,000 ns"), (1500, "1.5 µs"), (2.5e9, "2.5 s")],
+)
+def test_duration_has_three_digits(
+    ns: float, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("matplotlib", "pyperf"):
+        pytest.importorskip(package)
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import performance
+
+    assert performance.duration(ns) == expected
 
 
 #: Bound of reserved over peak used bytes of our pool: slightly above docs/concepts/memory.md.

@@ -57,8 +57,10 @@ def found_in(tmp_path: Path, name: str, text: str) -> list[str]:
         ("a.cmake", "# Somebody sets it.\n", ["1: 'Somebody'"]),
         (
             "a.ipynb",
-            '{"cells": [{"cell_type": "markdown",\n"source": ["A\\n",\n"nobody"]}]}',
-            ["3: 'nobody'"],
+            '{"cells": [{"cell_type": "code", "source": []},\n'
+            '{"cell_type": "markdown", "source": ["A\\n",\n"b"]},\n'
+            '{"cell_type": "markdown", "source": ["A\\n",\n"nobody"]}]}',
+            ["5: 'nobody'"],
         ),
     ],
 )

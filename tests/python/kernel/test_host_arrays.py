@@ -150,6 +150,16 @@ class TestOneArray:
     def test_empty_array_is_accepted(self, queue):
         plus_one[0](np.zeros(0), np.zeros(0))
 
+    def test_launch_of_no_work_items_compiles(self, queue):
+        kernel = dppy.kernel(plus_one.function)
+        out = np.zeros(4)
+        kernel[0](out, np.ones(4))
+        assert not out.any()
+        assert kernel.specializations == 1
+        kernel[4](out, np.ones(4))
+        assert out.all()
+        assert kernel.specializations == 1
+
     @pytest.mark.parametrize(
         "part", [np.s_[::2, 1:], np.s_[::-1, ::-1], np.s_[1:4, ::3], np.s_[:, 2:3]]
     )

@@ -59,9 +59,9 @@ def kind_of(dtype: np.dtype[Any]) -> str:
     return _KINDS.get(dtype.kind, "float")
 
 
-@functools.cache
 def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
-    return bool(dtype.name == "bfloat16")  # a name that NumPy puts together at each access
+    # NumPy would put the name together at each access.
+    return dtype.kind == "V" and dtype.itemsize == 2
 
 
 def _wider_float(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:

@@ -132,7 +132,7 @@ class History:
         self.reads[access.item] = access
 
 
-#: Types of the indices of most subscripts. Those of others are checked one by one.
+#: Types of indices for the fast path of View._place. Other types are checked one by one.
 _INDEX_TYPES = frozenset({int, np.int64, np.int32})
 
 
