@@ -1,4 +1,5 @@
-"""An adapter type of one's own, in Cython: a pair of doubles that any binding takes as a pointer, and a function that takes any."""
+"""An adapter type of one's own, in Cython: a pair of doubles that any binding takes as a pointer, and
+a function that takes any."""
 
 from entrepot.adapters cimport DeviceArray, Pointer
 

@@ -3,7 +3,8 @@
 from libc.stdint cimport int64_t
 
 from entrepot.c_api cimport (
-    ENTREPOT_DTYPE_FLOAT, ENTREPOT_HOST, ENTREPOT_WRITABLE, entrepot_array, entrepot_c_api, entrepot_import, entrepot_view
+    ENTREPOT_DTYPE_FLOAT, ENTREPOT_HOST, ENTREPOT_WRITABLE, entrepot_array, entrepot_c_api,
+    entrepot_import, entrepot_view
 )
 
 
