@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import shutil
+import subprocess
 import sys
 import sysconfig
 import textwrap
@@ -69,6 +70,19 @@ def test_find_package_from_the_wheel(cmake_dir, tmp_path):
         f"-Dentrepot_DIR={cmake_dir}",
         f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
     run("cmake", "--build", tmp_path / "build")
+
+
+@pytest.mark.parametrize("order", [("array", "python"), ("python", "array")])
+def test_headers_of_both_arrays_in_one_file_are_refused(tmp_path: Path, order) -> None:
+    source = tmp_path / "both.cpp"
+    source.write_text("".join(f"#include <entrepot/{each}/array.hpp>\n" for each in order))
+    done = subprocess.run(
+        [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", source,
+         f"-I{ROOT / 'include'}", f"-I{sysconfig.get_path('include')}"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "include one of them in a source file" in done.stderr
 
 
 def test_pkg_config_gives_the_headers(tmp_path: Path) -> None:

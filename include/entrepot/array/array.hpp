@@ -1,6 +1,11 @@
 // Array: memory seen through a type and a layout. A value: immutable, cheap to copy, and an owner
 // of its memory.
 #pragma once
+#ifdef ENTREPOT_ARRAY_OF_EXTENSIONS
+#error "entrepot/python/array.hpp and entrepot/array/array.hpp both define entrepot::Array: include one of them in a source file, and pass its data() and shape() to the other"
+#endif
+#define ENTREPOT_ARRAY_OF_THE_LIBRARY
+
 #include <entrepot/core/dtype.hpp>
 #include <entrepot/core/layout.hpp>
 #include <entrepot/device/registry.hpp>

@@ -7,6 +7,11 @@
 //
 // Construction from an object needs the GIL; copies and destruction do not.
 #pragma once
+#ifdef ENTREPOT_ARRAY_OF_THE_LIBRARY
+#error "entrepot/python/array.hpp and entrepot/array/array.hpp both define entrepot::Array: include one of them in a source file, and pass its data() and shape() to the other"
+#endif
+#define ENTREPOT_ARRAY_OF_EXTENSIONS
+
 #include <entrepot/python/c_api.h>
 #include <entrepot/python/element.hpp>
 #include <entrepot/python/view.hpp>
