@@ -4,9 +4,9 @@
 # Usage: tools/pythons.sh VERSION [ARGUMENT OF MAKE]...
 #
 # VERSION is one of those in the table below. Debian has no interpreters without the GIL, so for 3.14t
-# and 3.15t Python is compiled from Debian's source package. The tests are those of HEAD, by `make
-# test`, with the compiler of that release and the peers that have wheels for that version. The last
-# line is a row for the table in docs/versions.md.
+# and 3.15t Python is compiled from Debian's source package. The tests are those of HEAD. They run by
+# `make test`, with that release's compiler, and with the peers that have wheels for that version. The
+# last line is a row for the table in docs/versions.md.
 #
 # It needs root and Debian. The packages come from the mirror that apt uses. A root file system takes
 # 2 to 4 GB in build/pythons/, and is used again.
