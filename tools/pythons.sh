@@ -4,12 +4,13 @@
 # Usage: tools/pythons.sh VERSION [ARGUMENT OF MAKE]...
 #
 # VERSION is one of those in the table below. Debian has no interpreters without the GIL, so for 3.14t
-# and 3.15t Python is compiled from Debian's source package. The tests are those of HEAD. They run by
-# `make test`, with that release's compiler, and with the peers that have wheels for that version. The
-# last line is a row for the table in docs/versions.md.
+# and 3.15t Python is compiled from Debian's source package. The tests are those of HEAD. The command
+# `make test` runs them with that release's compiler and the peers that have wheels for that version.
+# The last line is a row for the table in docs/versions.md.
 #
 # It needs root and Debian. The packages come from the mirror that apt uses. A root file system takes
-# 2 to 4 GB in build/pythons/, and is used again.
+# 2 to 4 GB in build/pythons/. It is used again.
+#
 # shellcheck disable=SC2016 # the inner shells expand what is in single quotes
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -63,7 +64,8 @@ if [[ ! -e $root/.complete ]]; then
     else
         packages+=",python$version-dev,python$version-venv"
     fi
-    mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" "$release" "$root" \
+    apt-config dump | grep '^Acquire::Check-' >"$root.apt" || true # checks of dates, as on this machine
+    mmdebstrap --quiet --mode=root --variant=minbase --include="$packages" --aptopt="$root.apt" "$release" "$root" \
         "deb $mirror $release main" "deb-src $mirror $release main"
     if [[ $version == *t ]]; then
         inside '

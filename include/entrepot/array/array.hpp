@@ -2,7 +2,7 @@
 // of its memory.
 #pragma once
 #ifdef ENTREPOT_ARRAY_OF_EXTENSIONS
-#error "entrepot/python/array.hpp and entrepot/array/array.hpp both define entrepot::Array: include one of them in a source file, and pass its data() and shape() to the other"
+#error "entrepot::Array is defined already: include array/array.hpp or python/array.hpp"
 #endif
 #define ENTREPOT_ARRAY_OF_THE_LIBRARY
 
