@@ -101,4 +101,4 @@ passed=$(grep -m1 -oE '[0-9]+ passed(, [0-9]+ skipped)?' "$root/entrepot/test.lo
 inside '
     python=$("python$1" -c "import platform; print(platform.python_version())")
     echo "| $python$2 | $3 | $(g++ -dumpfullversion) | $4 | $5 |"
-' bash "$version" "$([[ $version != *t ]] || echo " without the GIL")" "$release" "$(git rev-parse --short HEAD)" "$passed"
+' bash "$version" "$([[ $version != *t ]] || echo " without the GIL")" "$release" "$(git -C "$root/entrepot" rev-parse --short HEAD)" "$passed"

@@ -659,7 +659,8 @@ class TestQuestions:
         assert ep.from_dlpack(array.__dlpack__()).data_ptr == array.data_ptr
 
     @many_examples
-    @given(flags=st.integers(-(2**31), 2**31 - 1))
+    # Python 3.15 refuses PyBUF_READ and PyBUF_WRITE, which are flags of other functions.
+    @given(flags=st.integers(-(2**31), 2**31 - 1).filter(lambda flags: flags not in (0x100, 0x200)))
     def test_random_buffer_flags_leak_nothing(self, flags: int) -> None:
         array = ep.zeros((4, 3), "float32", device="host")
         view = (ctypes.c_char * 80)()

@@ -199,6 +199,8 @@ std::optional<std::string> builtin_name_of(PyObject *object) {
         return std::nullopt;
     if (module == "builtins")
         return name;
+    if (module == "math.integer")  // math.gcd and others, from Python 3.15 on
+        return "math." + name;
     if (module == "math" || module == "cmath" || module == "numpy" || module.starts_with("numpy."))
         return module + "." + name;
     return std::nullopt;

@@ -22,8 +22,8 @@ bool is_fixed_module(PyObject *object) {
         return false;
     }
     const std::string_view name = text;
-    return name == "math" || name == "cmath" || name == "numpy" || name == "entrepot" ||
-           name.starts_with("entrepot.");
+    return name == "math" || name == "math.integer" || name == "cmath" || name == "numpy" ||
+           name == "entrepot" || name.starts_with("entrepot.");
 }
 
 }  // namespace

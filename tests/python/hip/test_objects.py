@@ -391,6 +391,7 @@ class TestDim3OfFloats:
         with pytest.raises(OverflowError, match=r"dim3\.x"):
             hip.dim3(value)
 
+    @pytest.mark.hip_library
     def test_function_arguments_refuse_floats(self):
         with pytest.raises(TypeError, match="an int was expected, not a float"):
             hip.hipMalloc(1e3)  # type: ignore[call-overload]
