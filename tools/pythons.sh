@@ -6,7 +6,7 @@
 # VERSION is one of those in the table below. Debian has no interpreters without the GIL, so for 3.14t
 # and 3.15t Python is compiled from Debian's source package. The tests are those of HEAD. The command
 # `make test` runs them with that release's compiler and the peers that have wheels for that version.
-# The last line is a row for the table in docs/versions.md.
+# The last line names the versions, the commit and the result.
 #
 # It needs root and Debian. The packages come from the mirror that apt uses. A root file system takes
 # 2 to 4 GB in build/pythons/. It is used again.
