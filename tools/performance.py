@@ -23,20 +23,14 @@ matplotlib.rcParams["svg.hashsalt"] = "entrepot"
 
 import matplotlib.pyplot as plt  # noqa: E402
 
+from entrepot.demo import time_text  # noqa: E402
+
 #: Tables in the chart, without rows whose peer is a bound or that hardly differ from another.
 CHARTED = ("memory", "exchange", "launches", "allocation", "streams")
 LEFT_OUT = ("empty calls", "least producer", "within", "... of that", "alone", "out of order")
 #: Headings of tables whose sides are both Entrepot's.
 SIDES = {"idioms": ("first form", "second form")}
 OURS, PEER = "#1b7f79", "#b9c4c9"
-
-
-def duration(ns: float) -> str:
-    """Three digits with a unit."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}" if ns < 999.5 * size else f"{ns / size:,.0f} {unit}"
-    return f"{ns:.3g} ns" if ns < 999.5 else f"{ns:,.0f} ns"
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,7 @@ def tables(suite: pyperf.BenchmarkSuite) -> str:
             ]
         ratio = row.peer_ns / row.ours_ns
         lines.append(
-            f"| {row.what} | {duration(row.ours_ns)} | {duration(row.peer_ns)} "
+            f"| {row.what} | {time_text(row.ours_ns)} | {time_text(row.peer_ns)} "
             f"| {f'{ratio:.3g}' if ratio < 999.5 else f'{ratio:,.0f}'} |"
         )
     return "\n".join([*lines, ""])
@@ -101,7 +95,7 @@ def chart(suite: pyperf.BenchmarkSuite, path: Path) -> None:
     ):
         heights = [height + shift for height in range(len(rows))]
         bars = axes.barh(heights, times, height=0.36, color=color, label=name)
-        labels = [duration(ns) for ns in times]
+        labels = [time_text(ns) for ns in times]
         axes.bar_label(bars, labels, padding=3, fontsize=7, color="#444444")
     axes.set_yticks(range(len(rows)), [row.what for row in rows], fontsize=8)
     axes.set_xscale("log")

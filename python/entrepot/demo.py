@@ -100,11 +100,11 @@ def median_ns(call: Call, argument: Any) -> float:
 
 
 def time_text(nanoseconds: float) -> str:
-    for unit in ("ns", "µs"):
+    for unit in ("ns", "µs", "ms"):
         if nanoseconds < 999.5:  # which would be rounded to 1e+03
             return f"{nanoseconds:.3g} {unit}"
         nanoseconds /= 1000
-    return f"{nanoseconds:.3g} ms"
+    return f"{nanoseconds:.3g} s"
 
 
 # ------------------------------------------------------------------ trying
