@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import select
@@ -211,11 +212,16 @@ class Fuzzer:
 
 
 def minimized(
-    fuzzer: Fuzzer, child: Child, case: Any, failure: Failure, seconds: float, taken: float
+    fuzzer: Fuzzer,
+    child: Child,
+    case: Any,
+    failure: Failure,
+    options: argparse.Namespace,
+    taken: float,
 ) -> Any:
-    """The smallest case found in the time that fails in the same way. The case itself has taken
-    ``taken`` seconds."""
-    until = time.monotonic() + seconds
+    """The smallest case that fails in the same way and is found within the options' limits. The
+    case itself has taken ``taken`` seconds."""
+    until = time.monotonic() + options.minimize
     tried: set[str] = set()
     # A loop without its last statement may not end. That is detected soon, unless hanging is the
     # failure.
@@ -242,7 +248,7 @@ def minimized(
             done = 0
             candidates = enumerate(steps(smallest))
             while (following := next(candidates, None)) is not None:
-                if time.monotonic() > until:
+                if time.monotonic() > until or len(tried) >= options.tries:
                     return smallest
                 number, candidate = following
                 if number >= done and fails(candidate):
@@ -275,6 +281,12 @@ def parser(description: str) -> argparse.ArgumentParser:
         type=float,
         default=120,
         help="seconds that a failure is minimized for (default 120)",
+    )
+    made.add_argument(
+        "--tries",
+        type=float,
+        default=math.inf,
+        help="how many smaller cases are tried at most for a failure (default: no limit)",
     )
     made.add_argument("--patience", type=float, help="seconds after which a case counts as hanging")
     made.add_argument(
@@ -408,7 +420,7 @@ def report(
         print(f"  {name}: {failure}; a known fault of {known}: {path}", flush=True)
         return
     counts["failures"] += 1
-    smallest = minimized(fuzzer, child, case, failure, options.minimize, taken)
+    smallest = minimized(fuzzer, child, case, failure, options, taken)
     path = options.out / f"{stem}.py"
     path.write_text(fuzzer.script(smallest, f"{name}: {failure}"))
     print(

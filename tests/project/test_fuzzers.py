@@ -169,7 +169,7 @@ fuzzer.run = noted
 
 
 def fuzz(
-    tool: str, folder: Path, *words: str, load: str = "", minimize: int = 20
+    tool: str, folder: Path, *words: str, load: str = "", tries: int = 60
 ) -> subprocess.CompletedProcess[str]:
     (folder / "load.py").write_text(load)
     options = [
@@ -177,8 +177,8 @@ def fuzz(
         "60",
         "--seed",
         "1",
-        "--minimize",
-        str(minimize),
+        "--tries",
+        str(tries),
         "--failures",
         "1",
         "--out",
@@ -198,11 +198,11 @@ def reproducer(done: subprocess.CompletedProcess[str], folder: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "load,kind,word,seconds",
-    [(WRONG_VALUES, "other values", "//", 6), (CRASH, "ended by SIGSEGV", "while", 4)],
+    "load,kind,word,tries",
+    [(WRONG_VALUES, "other values", "//", 24), (CRASH, "ended by SIGSEGV", "while", 16)],
 )
-def test_broken_kernels_are_reported_and_minimized(tmp_path, load, kind, word, seconds):
-    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host", load=load, minimize=seconds)
+def test_broken_kernels_are_reported_and_minimized(tmp_path, load, kind, word, tries):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host", load=load, tries=tries)
     script = reproducer(done, tmp_path)
     assert kind in done.stdout and word in script
     assert script.index("WHOLES") < 1500, "a program that is not minimized:\n" + script
@@ -210,7 +210,7 @@ def test_broken_kernels_are_reported_and_minimized(tmp_path, load, kind, word, s
 
 def test_hanging_kernel_is_reported(tmp_path):
     done = fuzz(
-        "fuzz_kernels", tmp_path, "--backend", "host", "--patience", "2", load=HANG, minimize=4
+        "fuzz_kernels", tmp_path, "--backend", "host", "--patience", "5", load=HANG, tries=1
     )
     assert "while" in reproducer(done, tmp_path)
     assert "host: hang" in done.stdout
@@ -242,7 +242,7 @@ def test_own_fault_is_not_counted_as_a_compiler_fault(tmp_path, load):
         "--cases",
         "1",
         load=load,
-        minimize=1,
+        tries=1,
     )
     reproducer(done, tmp_path)
 
@@ -280,7 +280,7 @@ def test_unreproduced_failure_is_reported(tmp_path):
         "--cases",
         "1",
         load=WRONG_ONCE,
-        minimize=1,
+        tries=1,
     )
     reproducer(done, tmp_path)
 
