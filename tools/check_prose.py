@@ -142,6 +142,23 @@ def texts_of_cpp(source: str) -> Iterator[Text]:
     yield from joined(comments)
 
 
+def prose_of_docstring(docstring: str) -> str:
+    """The docstring with empty lines for numpydoc's headings and names, and for examples."""
+    lines = docstring.split("\n")
+    section, is_example = "", False
+    for number, line in enumerate(lines):
+        text = line.strip()
+        is_underlined = number + 1 < len(lines) and re.fullmatch(r"\s*-{4,}", lines[number + 1])
+        is_example = bool(text) and (is_example or text.startswith(">>>"))
+        indent = len(line) - len(line.lstrip())
+        if is_underlined:
+            section, margin = text, indent
+        is_name = section in ("Parameters", "Returns", "Yields", "Raises") and indent == margin
+        if is_underlined or is_example or is_name or re.fullmatch(r"-{4,}", text):
+            lines[number] = ""
+    return "\n".join(lines)
+
+
 def texts_of_python(source: str) -> Iterator[Text]:
     comments = []
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -161,7 +178,7 @@ def texts_of_python(source: str) -> Iterator[Text]:
                 and isinstance(first.value.value, str)
             ):
                 docstrings.add(first.value)
-                yield Text(first.value.lineno, first.value.value)
+                yield Text(first.value.lineno, prose_of_docstring(first.value.value))
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Constant)

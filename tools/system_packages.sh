@@ -23,6 +23,7 @@ there() {
     graphviz) command -v dot ;;
     chromium) command -v chromium ;;
     mmdebstrap) command -v mmdebstrap ;;
+    qemu) command -v qemu-aarch64-static ;;
     clang) echo 'int main() {}' | clang++ -x c++ -fsanitize=thread -o /dev/null - ;;
     esac >/dev/null 2>&1
 }
@@ -42,6 +43,7 @@ packages() {
     graphviz) echo graphviz fonts-dejavu-core ;;
     chromium) echo chromium ;;
     mmdebstrap) echo mmdebstrap ;;
+    qemu) echo qemu-user-static ;;
     clang) echo clang libclang-rt-dev ;;
     *) echo "system_packages.sh knows nothing by the name '$1'" >&2 && exit 2 ;;
     esac

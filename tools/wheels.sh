@@ -7,8 +7,7 @@
 # symbols allow, and the symbols that prevent a lower one are printed. It contains no library of
 # others. The SYCL runtime stays that of intel-sycl-rt, and drivers are looked for at run time.
 #
-# The wheel is installed into two new environments, without and with its extra `sycl`. In each, a
-# program fills imported memory, and uses the SYCL device or prints why it is absent.
+# tools/test_wheel.sh then tests the wheel here.
 #
 # Variables: PYTHON, the interpreter to build for. MAX_KIB, the size that fails, 3072 by default.
 set -euo pipefail
@@ -42,25 +41,4 @@ if ((kib > ${MAX_KIB:-3072})); then
     exit 1
 fi
 
-program='
-import sys, entrepot as ep
-buffer = bytearray(range(8))
-array = ep.asarray(buffer)
-ep.fill(array, 7).wait()
-assert buffer == bytes([7] * 8), "not in place"
-try:
-    device = ep.device("opencl:cpu")
-except ep.DeviceError as reason:
-    print(" ", reason)
-    assert sys.argv[1] != "sycl" and "entrepot[sycl]" in str(reason)
-else:
-    assert sys.argv[1] == "sycl"
-    print(" ", device)
-    assert memoryview(ep.full(3, 2, "int32", device=device, kind="shared")).tolist() == [2, 2, 2]
-'
-for extra in "" sycl; do
-    "$python" -m venv "$scratch/venv$extra"
-    "$scratch/venv$extra/bin/python" -m pip install --disable-pip-version-check -q "$wheel${extra:+[$extra]}"
-    echo "installed ${extra:+with the extra }${extra:-alone}:"
-    (cd "$scratch" && "$scratch/venv$extra/bin/python" -c "$program" "$extra")
-done
+PYTHON=$python tools/test_wheel.sh "$wheel"

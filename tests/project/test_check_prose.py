@@ -33,6 +33,11 @@ def found_in(tmp_path: Path, name: str, text: str) -> list[str]:
         ("a.py", "def test_a_view_works():\n    pass\n", ["1: test_a_view_works: begin"]),
         ("a.py", "class A:\n    def test_is_new(self):\n        pass\n", ["2: test_is_new: begin"]),
         ("a.py", "def test_view_is_none():\n    pass\n", ["1: test_view_is_none: 'is none'"]),
+        (
+            "a.py",
+            '"""Copy.\n\nParameters\n----------\nsrc : int\n    Of an array.\n"""\n',
+            ["6: begins with 'Of'"],
+        ),
         ("a.py", "class TestWhatFails:\n    pass\n", ["1: TestWhatFails: begin"]),
         ("a.cpp", f'TEST_CASE("{"a" * 73}") {{}}\n', ["1: 'aaa"]),
         ("a.cpp", 'TEST_CASE("a queue waits") {}\n', ["1: 'a queue waits': begin"]),
@@ -77,6 +82,11 @@ def test_finding_is_reported_with_its_line(
     [
         ("a.cpp", 'const char *url = "https://example.org/who";  // Locks the mutex.\n'),
         ("a.py", 'x = "nobody"\n'),  # one word is a name or a value
+        (
+            "a.py",
+            f'"""Copy.\n\nParameters\n----------\nsrc : {"int or " * 26}float\n    It.\n\n'
+            f'Examples\n--------\n>>> {"1 + " * 26}1\nOf 27\n"""\n',
+        ),  # types and examples
         ("a.md", "```python\nnobody = 1\n```\n"),
         ("a.md", "What does it cost?\n"),
         ("a.md", "Call `nobody()`.\n"),

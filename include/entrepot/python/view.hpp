@@ -11,6 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
+#include <version>
+
+#ifdef __cpp_lib_mdspan
+#include <mdspan>
+#endif
 
 #pragma GCC visibility push(hidden)
 namespace entrepot {
@@ -73,6 +79,30 @@ public:
     {
         return (*this)(index);
     }
+
+#ifdef __cpp_lib_mdspan
+    // The elements as a std::mdspan, whose layout is layout_right with `is_contiguous`, else
+    // layout_stride.
+    //
+    // Throws: std::invalid_argument for reversed and broadcast axes, which layout_stride cannot
+    //         describe ([mdspan.layout.stride.cons]).
+    auto mdspan() const {
+        using Extents = std::dextents<std::int64_t, N>;
+        if constexpr (is_contiguous) {
+            return std::mdspan<T, Extents>(data_, Extents(extents_));
+        } else {
+            std::array<std::int64_t, N> strides = strides_;
+            for (std::size_t axis = 0; axis < N; ++axis) {
+                if (extents_[axis] < 2)
+                    strides[axis] = 1;  // of no element, but it has to be positive
+                else if (strides[axis] <= 0)
+                    throw std::invalid_argument("an axis is reversed or broadcast, and std::mdspan "
+                                                "needs positive strides: copy the array first");
+            }
+            return std::mdspan<T, Extents, std::layout_stride>(data_, {Extents(extents_), strides});
+        }
+    }
+#endif
 
 private:
     T *data_;

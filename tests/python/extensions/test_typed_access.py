@@ -211,3 +211,32 @@ def test_index_outside_of_a_view_ends_builds_with_assertions(
     assert done.stdout.strip() == "1.0"
     assert "broken invariant: index >= 0 && index < extents_[axis]" in done.stderr
     assert done.returncode == -signal.SIGABRT
+
+
+@pytest.fixture(scope="module")
+def mdspan(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    probe = "#include <version>\n#ifndef __cpp_lib_mdspan\n#error absent\n#endif\n"
+    compiler = os.environ.get("CXX", "c++")
+    command = [compiler, "-std=c++23", "-x", "c++", "-fsyntax-only", "-"]
+    if completed(command, input=probe).returncode != 0:
+        pytest.skip(f"the standard library of {compiler} has no std::mdspan")
+    source = SOURCE.with_name("mdspan.cpp")
+    return compiled_module(source, tmp_path_factory.mktemp("mdspan"), "-std=c++23")
+
+
+class TestMdspan:
+    def test_elements_are_in_c_order(self, mdspan: ModuleType) -> None:
+        import numpy as np
+
+        whole = np.arange(24, dtype="f4").reshape(4, 6)
+        for array in (whole, whole[::2, 1::3], whole.T, whole[:1], whole[:0], whole[::-3][:1]):
+            assert mdspan.by_mdspan(array) == array.ravel().tolist()
+        assert mdspan.by_contiguous_mdspan(whole) == whole.ravel().tolist()
+
+    def test_reversed_and_broadcast_axes_are_refused(self, mdspan: ModuleType) -> None:
+        import numpy as np
+
+        whole = np.arange(6, dtype="f4").reshape(2, 3)
+        for array in (whole[::-1], np.broadcast_to(whole[0], (2, 3))):
+            with pytest.raises(ValueError, match=r"std::mdspan needs positive strides: copy"):
+                mdspan.by_mdspan(array)

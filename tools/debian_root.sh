@@ -1,0 +1,109 @@
+# Functions for root file systems of Debian releases, which other scripts here source.
+#
+# They need root. The packages come from the mirror that apt uses. A root file system is made once, in
+# build/roots/, and used again. One of another processor needs a kernel with binfmt_misc: QEMU runs its
+# programs. Its compiler is a cross compiler, which is not emulated.
+#
+# shellcheck shell=bash
+# shellcheck disable=SC2016 # the inner shells expand what is in single quotes
+
+# Prints the Debian release that has a version of Python, or its source package.
+release_of() {
+    case $1 in
+    3.11) echo bookworm ;;
+    3.13) echo trixie ;;
+    3.14 | 3.14t | 3.15 | 3.15t) echo forky ;;
+    *) echo "No Debian release that is available here has Python $1: 3.11, 3.13, 3.14, 3.14t, 3.15 and 3.15t can be asked for." >&2 && return 2 ;;
+    esac
+}
+
+# Makes a root file system, unless it is there: make_root ROOT RELEASE PROCESSOR PACKAGES COMMANDS
+#
+# PROCESSOR is one of Debian's names, and PACKAGES are separated by commas; `g++` among them is the
+# cross compiler for another processor. The new root executes COMMANDS.
+make_root() {
+    local root=$1 release=$2 processor=$3 packages=$4 commands=${5:-} own mirror
+    [[ ! -e $root/.complete ]] || return 0
+    if ((EUID != 0)); then
+        echo "Only root can unpack and enter a root file system." >&2
+        return 1
+    fi
+    SYSTEM_PACKAGES=install tools/system_packages.sh mmdebstrap
+    own=$(dpkg --print-architecture)
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | sed -n 1p)
+    if [[ -z $mirror ]]; then
+        echo "apt has no mirror of Debian to unpack a root file system from." >&2
+        return 1
+    fi
+    rm -rf "$root"
+    mkdir -p "$root"
+    if [[ $processor != "$own" ]]; then
+        prepare_emulation "$processor"
+        packages=${packages/g++/g++-aarch64-linux-gnu:$own}
+        commands='for name in c++:g++ g++:g++ cc:gcc gcc:gcc; do
+                ln -s "/usr/bin/aarch64-linux-gnu-${name#*:}" "/usr/local/bin/${name%:*}"
+            done
+            '$commands
+    fi
+    apt-config dump | grep '^Acquire::Check-' >"$root.apt" || true # checks of dates, as on this machine
+    mmdebstrap --quiet --mode=root --variant=minbase --architectures="$(printf '%s\n' "$processor" "$own" | uniq | paste -sd,)" \
+        --include="$packages" --aptopt="$root.apt" "$release" "$root" \
+        "deb $mirror $release main" "deb-src $mirror $release main"
+    in_root "$root" "$commands" >"$root.log" 2>&1 || {
+        tail -20 "$root.log" >&2
+        return 1
+    }
+    touch "$root/.complete"
+}
+
+# Makes one with a version of Python and all else that `make test` needs from Debian: make_python_root
+# ROOT VERSION PROCESSOR
+#
+# Debian has no interpreters without the GIL. That of 3.14t is compiled from the source of Debian's 3.14.
+make_python_root() {
+    local root=$1 version=$2 processor=$3 release
+    release=$(release_of "$version")
+    local packages=ca-certificates,doctest-dev,g++,git,libffi-dev,make
+    if [[ $version == *t ]]; then
+        packages+=,dpkg-dev,libbz2-dev,libexpat1-dev,liblzma-dev,libsqlite3-dev,libssl-dev,pkgconf,xz-utils,zlib1g-dev
+        make_root "$root" "$release" "$processor" "$packages" "
+            apt-get update -qq
+            cd /usr/src
+            apt-get source -qq -o APT::Sandbox::User=root python${version%t}
+            cd python${version%t}-*/
+            ./configure -q --disable-gil --prefix=/usr/local
+            make -s -j $(nproc)
+            make -s altinstall"
+    else
+        make_root "$root" "$release" "$processor" "$packages,python$version-dev,python$version-venv"
+    fi
+}
+
+# Has the kernel start programs of the processor by QEMU, also below another root.
+prepare_emulation() {
+    local registered=/proc/sys/fs/binfmt_misc
+    [[ $1 == arm64 ]] || { echo "$1 cannot be emulated, only arm64." >&2 && return 2; }
+    SYSTEM_PACKAGES=install tools/system_packages.sh qemu
+    [[ -e $registered/register ]] || mount -t binfmt_misc binfmt_misc "$registered"
+    [[ -e $registered/qemu-aarch64 ]] || cat /usr/lib/binfmt.d/qemu-aarch64.conf >"$registered/register"
+}
+
+# Runs a script in a root, with this machine's network: in_root ROOT SCRIPT [ARGUMENT]...
+#
+# Processes that the script leaves end with it.
+in_root() {
+    local root=$1 script=$2
+    shift 2
+    cp --remove-destination -L /etc/resolv.conf /etc/hosts "$root/etc/"
+    touch "$root/etc/pip.conf"
+    cp --remove-destination -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+    unshare --mount --pid --fork --kill-child bash -euo pipefail -c '
+        mount --rbind /dev "$0/dev"
+        mount --rbind /sys "$0/sys"
+        mount -t proc proc "$0/proc"
+        mount -t tmpfs tmpfs "$0/tmp"
+        [[ ! -e /etc/pip.conf ]] || mount --bind /etc/pip.conf "$0/etc/pip.conf"
+        exec chroot "$0" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin \
+            ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} bash -euo pipefail -c "$@"
+    ' "$root" "$script" bash "$@"
+}
