@@ -120,7 +120,27 @@ __all__ = [
 
 
 class CType:
-    """A type of C. ``c_int * 3`` is an array, ``c_int @ 8`` a field at byte 8 of its record."""
+    """A type of C. ``c_int * 3`` is an array, ``c_int @ 8`` a field at byte 8 of its record.
+
+    Declarations use the types of this module, such as ``c_int``.
+
+    Parameters
+    ----------
+    form : Form
+        The conversion to Python.
+    kind : str, optional
+        The dtype of a number or character, such as ``"int32"``. The default, ``"none"``, is that
+        of other types.
+
+    Examples
+    --------
+    >>> from entrepot.ffi import Library, c_char, c_int
+    >>> library = Library("labels", sonames=["liblabels.so.1"])
+    >>> @library.struct(size=12, alignment=4)
+    ... class label:
+    ...     number: c_int @ 0
+    ...     text: c_char * 8 @ 4
+    """
 
     __slots__ = ("form", "kind")
 
@@ -173,7 +193,29 @@ class _Placed:
 
 
 class bits:
-    """A bit-field: its type, its first bit and its width."""
+    """A bit-field: its type, its first bit and its width.
+
+    Parameters
+    ----------
+    type : CType
+        The integer type of the unit that contains the bit-field.
+    first : int
+        The position of the lowest bit in that unit.
+    width : int
+        The number of bits.
+
+    Examples
+    --------
+    >>> from entrepot import hip
+    >>> from entrepot.ffi import Library, bits, c_uint
+    >>> library = Library("hip", sonames=["libamdhip64.so.7"])
+    >>> @library.struct(size=4, alignment=4)
+    ... class hipDeviceArch_t:
+    ...     hasGlobalInt32Atomics: bits(c_uint, 0, 1) @ 0
+    ...     hasGlobalFloatAtomicExch: bits(c_uint, 1, 1) @ 0
+    >>> hip.hipDeviceArch_t.hasGlobalFloatAtomicExch.first_bit  # entrepot.hip declares it so
+    1
+    """
 
     __slots__ = ("first", "type", "width")
 
@@ -187,7 +229,25 @@ class bits:
 
 
 class anonymous:
-    """An unnamed struct or union, whose fields are also fields of the record."""
+    """An unnamed struct or union, whose fields are also fields of the record.
+
+    Parameters
+    ----------
+    type : CType
+        The struct or union, as a library declares it.
+
+    Examples
+    --------
+    A declaration in a module, and the class that results:
+
+    >>> @library.struct(size=72, alignment=8)  # doctest: +SKIP
+    ... class hipLaunchAttribute_st:
+    ...     id: hipLaunchAttributeID @ 0
+    ...     union_0: anonymous(hipLaunchAttribute_st_union_0) @ 8
+    >>> from entrepot import hip
+    >>> hip.hipLaunchAttribute_st.val.offset  # val is a field of the union
+    8
+    """
 
     __slots__ = ("type",)
 
@@ -260,10 +320,11 @@ class _Passing:
     def __init__(self, passed: str) -> None:
         self.passed = passed
 
-    def __getitem__(self, what: CType) -> _Passed:
+    def __getitem__(self, what: CType | type) -> _Passed:
+        passed: CType = _type_of(what)
         if self.passed in ("in", "out", "inout", "freed"):
-            what = _address_of(what)
-        return _Passed(self.passed, what)
+            passed = _address_of(passed)
+        return _Passed(self.passed, passed)
 
 
 class _At:
@@ -426,12 +487,36 @@ def _made(meant: Any) -> Any:
 class Library:
     """A C library with the decorators that declare its contents.
 
-    The library is searched for by ``sonames``, newest first. It may be loaded in the process, or be
-    in ``directories`` or in the system's path. A directory may start with an environment variable,
-    as ``$NAME/…``. The environment variable ``variable`` gives a path that is used instead.
+    The library is opened on first use. It may be loaded in the process, or be in ``directories``
+    or in the system's path.
 
-    If functions return a status, ``status`` names the enum and its member for success. Every call
-    then returns a tuple with the status first.
+    Parameters
+    ----------
+    name : str
+        The name of the library in errors.
+    sonames : sequence of str
+        The file names that are searched for, newest first.
+    directories : sequence of str, optional
+        Directories with the library. A directory may start with an environment variable, as
+        ``$NAME/…``.
+    variable : str, optional
+        An environment variable that gives a path, which is used instead.
+    advice : str, optional
+        The end of the error for a library that was not found.
+    imports : sequence of str, optional
+        The names of modules whose declarations these declarations use.
+    status : tuple of str, optional
+        If functions return a status, the names of its enum and of the member for success. Every
+        call then returns a tuple with the status first.
+
+    Examples
+    --------
+    >>> from entrepot.ffi import Library, Returned, c_double, c_int
+    >>> libm = Library("libm", sonames=["libm.so.6"])
+    >>> @libm.function
+    ... def frexp(x: c_double, exponent: Returned[c_int]) -> c_double: ...
+    >>> frexp(10.0)
+    (0.625, 4)
     """
 
     def __init__(
@@ -462,24 +547,105 @@ class Library:
         return self._foreign.path
 
     def is_there(self) -> bool:
-        """True if the library is found and can be loaded."""
+        """Check that the library is found and can be loaded.
+
+        Returns
+        -------
+        bool
+            True if the library is found and can be loaded.
+
+        Examples
+        --------
+        >>> from entrepot.ffi import Library
+        >>> Library("libm", sonames=["libm.so.6"]).is_there()
+        True
+        """
         return self._foreign.is_there()
 
     def has(self, symbol: str) -> bool:
-        """True if the library has a function of that name. Raises LibraryError if it was not
-        found.
+        """Check that the library has a function.
+
+        Parameters
+        ----------
+        symbol : str
+            The name of the function.
+
+        Returns
+        -------
+        bool
+            True if the library has a function of that name.
+
+        Raises
+        ------
+        LibraryError
+            If the library was not found.
+
+        Examples
+        --------
+        >>> from entrepot.ffi import Library
+        >>> libm = Library("libm", sonames=["libm.so.6"])
+        >>> libm.has("cbrt"), libm.has("cuberoot")
+        (True, False)
         """
         return self._foreign.find(symbol) is not None
 
     # Declarations.
 
     def function(self, declaration: Any) -> Any:
-        """A function of the library: parameters and result are annotated, the body is empty."""
+        """Declare a function of the library. A decorator.
+
+        Annotations of pointers, such as ``In[Pointer]``, require
+        ``from __future__ import annotations``.
+
+        Parameters
+        ----------
+        declaration : function
+            A function of the same name, with annotated parameters and result and an empty body.
+
+        Returns
+        -------
+        callable
+            The function of the library, which is searched for at its first call.
+
+        Raises
+        ------
+        TypeError
+            If a parameter has no annotation, is variadic, or is keyword-only.
+
+        Examples
+        --------
+        >>> from entrepot.ffi import Library, c_double
+        >>> libm = Library("libm", sonames=["libm.so.6"])
+        >>> @libm.function
+        ... def hypot(x: c_double, y: c_double) -> c_double: ...
+        >>> hypot(3.0, 4.0)
+        5.0
+        """
         _check_annotated(declaration)
         return ForeignFunction(self, declaration)
 
     def function_or(self, symbol: str) -> Any:
-        """A function that has the name ``symbol`` in other versions of the library."""
+        """Declare a function that has another name in other versions of the library.
+
+        Parameters
+        ----------
+        symbol : str
+            The other name, which is used if the library does not have the declared one.
+
+        Returns
+        -------
+        callable
+            A decorator for the declaration, as :meth:`function` is.
+
+        Examples
+        --------
+        >>> from entrepot.ffi import Library, c_double
+        >>> libm = Library("libm", sonames=["libm.so.6"])
+        >>> @libm.function_or("drem")  # the older name
+        ... def remainder(x: c_double, y: c_double) -> c_double: ...
+        >>> remainder(5.0, 3.0)
+        -1.0
+        """
 
         def declared(declaration: Any) -> Any:
             _check_annotated(declaration)
@@ -488,46 +654,200 @@ class Library:
         return declared
 
     def enum(self, type: CType) -> Any:
-        """An enum of that integer type: a class of members with their values."""
+        """Declare an enum of C: a class of members with their values.
+
+        Parameters
+        ----------
+        type : CType
+            The integer type of the enum.
+
+        Returns
+        -------
+        callable
+            A decorator for the class. The module has an IntEnum in its place.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> from entrepot.ffi import Library, c_uint
+        >>> library = Library("hip", sonames=["libamdhip64.so.7"])
+        >>> @library.enum(c_uint)
+        ... class hipMemcpyKind:
+        ...     hipMemcpyHostToHost = 0
+        ...     hipMemcpyHostToDevice = 1
+        >>> hip.hipMemcpyKind(1).name  # entrepot.hip declares it so
+        'hipMemcpyHostToDevice'
+        """
         return lambda declaration: _Declaration(lambda: _make_enum(declaration, type.kind))
 
     def opaque(self, declaration: Any) -> Any:
-        """An opaque struct: its pointers are handles, which are not interchangeable with those of
-        other structs.
+        """Declare an opaque struct. A decorator.
+
+        Its pointers are handles, which are not interchangeable with those of other structs.
+
+        Parameters
+        ----------
+        declaration : type
+            A class with the struct's name, without fields.
+
+        Returns
+        -------
+        object
+            The declaration. The module has a subclass of Handle in its place.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> from entrepot.ffi import Handle, Library
+        >>> library = Library("hip", sonames=["libamdhip64.so.7"])
+        >>> @library.opaque
+        ... class ihipStream_t: ...
+        >>> issubclass(hip.ihipStream_t, Handle)  # entrepot.hip declares it so
+        True
         """
         return _Declaration(lambda: make_handle(declaration.__name__, _attributes(declaration)))
 
     def struct(self, *, size: int, alignment: int) -> Any:
-        """A struct: a class whose annotations give the type and offset of each field."""
+        """Declare a struct: a class whose annotations give the type and offset of each field.
+
+        Parameters
+        ----------
+        size : int
+            The size of the struct in bytes.
+        alignment : int
+            The alignment of the struct in bytes.
+
+        Returns
+        -------
+        callable
+            A decorator for the class. The module has a subclass of Record in its place.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> from entrepot.ffi import Library, c_uint32
+        >>> library = Library("hip", sonames=["libamdhip64.so.7"])
+        >>> @library.struct(size=12, alignment=4)
+        ... class dim3:
+        ...     x: c_uint32 @ 0 = 1
+        ...     y: c_uint32 @ 4 = 1
+        ...     z: c_uint32 @ 8 = 1
+        >>> [*hip.dim3(x=32)]  # entrepot.hip declares it so
+        [32, 1, 1]
+        """
         return lambda declaration: _Declaration(
             lambda: self._make_record(declaration, size, alignment, False)
         )
 
     def union(self, *, size: int, alignment: int) -> Any:
-        """A union, declared like a struct."""
+        """Declare a union, as :meth:`struct` declares a struct.
+
+        Parameters
+        ----------
+        size : int
+            The size of the union in bytes.
+        alignment : int
+            The alignment of the union in bytes.
+
+        Returns
+        -------
+        callable
+            A decorator for the class. The module has a subclass of Record in its place.
+
+        Examples
+        --------
+        >>> from entrepot.ffi import Library, c_float, c_int32
+        >>> library = Library("numbers", sonames=["libnumbers.so.1"])
+        >>> @library.union(size=4, alignment=4)
+        ... class number:
+        ...     whole: c_int32 @ 0
+        ...     real: c_float @ 0
+        """
         return lambda declaration: _Declaration(
             lambda: self._make_record(declaration, size, alignment, True)
         )
 
     def callback(self, declaration: Any) -> Any:
-        """A function pointer, declared like a function."""
+        """Declare a function pointer, as :meth:`function` declares a function. A decorator.
+
+        Parameters
+        ----------
+        declaration : function
+            A function with the type's name, annotated parameters and result, and an empty body.
+
+        Returns
+        -------
+        object
+            The declaration. The module has a subclass of FunctionPointer in its place.
+
+        Raises
+        ------
+        TypeError
+            If a parameter has no annotation, is variadic, or is keyword-only.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> from entrepot.ffi import Library, Pointer
+        >>> library = Library("hip", sonames=["libamdhip64.so.7"])
+        >>> @library.callback
+        ... def hipHostFn_t(userData: Pointer) -> None: ...
+        >>> hip.hipHostFn_t(lambda data: print("done"))(None)  # entrepot.hip declares it so
+        done
+        """
         _check_annotated(declaration)
         return _Declaration(lambda: self._make_callback(declaration))
 
     def choice(self, symbol: str, *, present: Any, absent: Any) -> Any:
-        """One of two declarations, numbers or further choices, depending on whether the library has
-        the symbol.
+        """Declare a name that depends on the installed library.
 
-        Without a library, ``present``.
+        The values are declarations, numbers or further choices.
+
+        Parameters
+        ----------
+        symbol : str
+            The function that the library is searched for.
+        present : object
+            The value if the library has the symbol, or if there is no library.
+        absent : object
+            The value if the library does not have the symbol.
+
+        Returns
+        -------
+        object
+            The choice. The module has the value in its place.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> from entrepot.ffi import Library
+        >>> library = Library("hip", sonames=["libamdhip64.so.7"])
+        >>> flag = library.choice("hipGetDevicePropertiesR0600", present=1, absent=0)
+        >>> hip.hipIpcMemLazyEnablePeerAccess in (0, 1)  # entrepot.hip declares it so
+        True
         """
         return _Choice(symbol, present, absent)
 
     def declared(
         self, names: dict[str, Any]
     ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-        """Finishes a module: removes the declared classes from its names until their first use.
+        """Finish a module: remove the declared classes from its names until their first use.
 
-        Returns the module's ``__getattr__``, ``__dir__`` and ``__all__``.
+        Parameters
+        ----------
+        names : dict
+            The globals of the module, which are changed.
+
+        Returns
+        -------
+        tuple
+            The module's ``__getattr__``, ``__dir__`` and ``__all__``.
+
+        Examples
+        --------
+        The last line of a module with declarations:
+
+        >>> __getattr__, __dir__, __all__ = library.declared(globals())  # doctest: +SKIP
         """
         own = sys.modules[__name__]
         pending = {

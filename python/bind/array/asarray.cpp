@@ -92,6 +92,8 @@ Array placed(const Array &array, const Options &options, const Queue &queue) {
     const std::optional<UsmKind> kind =
         options.kind ? std::optional(kind_from(options.kind)) : std::nullopt;
     if (is_true(options.copy)) {
+        if (queue && device)
+            check_queue(queue, *device);
         const Queue &target = queue ? queue : device ? device->default_queue() : array.queue();
         const ReleaseGil released;
         return copy_to(array, kind.value_or(device ? default_kind(*device) : array.kind()), target);

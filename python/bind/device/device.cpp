@@ -152,10 +152,29 @@ nb::object parent_of(const Device &device) {
 void bind_device(nb::module_ &m) {
     nb::class_<Device>(
         m, "Device", nb::is_weak_referenceable(),
-        "A device or sub-device. It compares equal to dpctl's SyclDevice of the same device.\n\n"
-        "``str(device)`` is the selector that finds the device again.\n\n"
-        "``Device(selector)`` is equivalent to ``entrepot.device(selector)``. It also accepts\n"
-        "dpctl's SyclDevice.")
+        "A device or sub-device.\n\n"
+        "It compares equal to dpctl's SyclDevice of the same device. ``str(device)`` is\n"
+        "the selector that finds the device again. ``Device(selector)`` is equivalent to\n"
+        "``entrepot.device(selector)``.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "device : Device or str\n"
+        "    A Device, a selector, or dpctl's SyclDevice.\n\n"
+        "Raises\n"
+        "------\n"
+        "ValueError\n"
+        "    If the selector is malformed.\n"
+        "DeviceError\n"
+        "    If no device matches the selector.\n"
+        "TypeError\n"
+        "    If the object is neither a device nor a selector.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> device = ep.Device(\"host\")\n"
+        ">>> str(device)\n"
+        "'host'\n"
+        ">>> device.is_cpu\n"
+        "True")
         .def(
             "__init__",
             [](Device *self, nb::handle device) { new (self) Device(device_from(device.ptr())); },
@@ -237,33 +256,107 @@ void bind_device(nb::module_ &m) {
             "Largest number of sub-devices; 0 or 1 if the device cannot be divided.")
         .def_prop_ro(
             "partitions", &partitions,
-            "Supported arguments of sub_devices(): any of 'equally', 'counts' and 'affinity'.")
+            "Supported arguments of sub_devices(), any of 'equally', 'counts' and 'affinity'.")
         .def_prop_ro("parent_device", &parent_of,
                      nb::sig("def parent_device(self) -> Device | None"),
                      "The device that this sub-device is part of; None for a root device.")
         .def("get_unpartitioned_parent_device", &Device::root,
-             "The root device that contains this sub-device, or the device itself.")
+             "The root device that contains this sub-device, or the device itself.\n\n"
+             "Returns\n"
+             "-------\n"
+             "Device\n"
+             "    The root device, which has no ``parent_device``.\n\n"
+             "Examples\n"
+             "--------\n"
+             ">>> host = ep.device(\"host\")\n"
+             ">>> host.get_unpartitioned_parent_device() == host\n"
+             "True")
         .def(
             "get_filter_string", [](const Device &self) { return self.selector(); },
-            "The selector, as ``str(device)``.")
+            "The selector, as ``str(device)``.\n\n"
+            "Returns\n"
+            "-------\n"
+            "str\n"
+            "    The selector, also in ``filter_string``.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> ep.device(\"host\").get_filter_string()\n"
+            "'host'")
         .def("can_access", &Device::can_access, "peer"_a,
-             "True if kernels on this device can access memory of ``peer``. Copies do not require "
-             "this.")
+             "True if kernels on this device can access memory of ``peer``.\n\n"
+             "Copies do not require this.\n\n"
+             "Parameters\n"
+             "----------\n"
+             "peer : Device\n"
+             "    The device that the memory belongs to.\n\n"
+             "Returns\n"
+             "-------\n"
+             "bool\n"
+             "    True if a kernel can access the memory. False for a device of another\n"
+             "    backend.\n\n"
+             "Examples\n"
+             "--------\n"
+             ">>> host = ep.device(\"host\")\n"
+             ">>> host.can_access(host)\n"
+             "True")
         .def("sub_devices", &sub_devices, nb::kw_only(), "equally"_a = nb::none(),
              "counts"_a = nb::none(), "affinity"_a = nb::none(),
              "Divide the device in one of three ways.\n\n"
-             "- ``equally=n``: sub-devices of ``n`` compute units each.\n"
-             "- ``counts=[…]``: one sub-device for each entry, with that many compute units.\n"
-             "- ``affinity=``: one sub-device for each unit of that level: 'numa', 'l4', 'l3',\n"
-             "  'l2', 'l1' or 'next'.\n\n"
-             "Repeating a division returns the same devices.\n\n"
-             "Raises DeviceError if the device does not support the division, ValueError for\n"
-             "compute units that it does not have. Raises TypeError unless exactly one way is\n"
-             "given.")
+             "Exactly one argument is given. ``partitions`` names the ways that the device\n"
+             "supports. Repeating a division returns the same devices.\n\n"
+             "Parameters\n"
+             "----------\n"
+             "equally : int, optional\n"
+             "    Each sub-device has this number of compute units.\n"
+             "counts : sequence of int, optional\n"
+             "    One sub-device for each entry, with that many compute units.\n"
+             "affinity : str, optional\n"
+             "    One sub-device for each unit of that level: 'numa', 'l4', 'l3', 'l2', 'l1'\n"
+             "    or 'next'.\n\n"
+             "Returns\n"
+             "-------\n"
+             "list of Device\n"
+             "    The sub-devices. Their ``parent_device`` is this device.\n\n"
+             "Raises\n"
+             "------\n"
+             "DeviceError\n"
+             "    If the device does not support the division.\n"
+             "ValueError\n"
+             "    If the device does not have the compute units, or ``affinity`` is not one of\n"
+             "    the levels.\n"
+             "TypeError\n"
+             "    Unless exactly one way is given.\n\n"
+             "Examples\n"
+             "--------\n"
+             ">>> cpu = ep.device(\"opencl:cpu\")  # doctest: +SKIP\n"
+             ">>> first, second = cpu.sub_devices(counts=[1, 1])  # doctest: +SKIP\n"
+             ">>> first.max_compute_units, first.parent_device == cpu  # doctest: +SKIP\n"
+             "(1, True)")
         .def("create_sub_devices", &create_sub_devices, "partition"_a,
              "Divide the device like ``sub_devices``, with dpctl's argument.\n\n"
-             "An int divides equally, a sequence gives counts, and a string names an affinity "
-             "domain.")
+             "Parameters\n"
+             "----------\n"
+             "partition : int, sequence of int, or str\n"
+             "    An int divides equally, a sequence gives counts, and a string names an\n"
+             "    affinity domain.\n\n"
+             "Returns\n"
+             "-------\n"
+             "list of Device\n"
+             "    The sub-devices, as ``sub_devices`` returns them.\n\n"
+             "Raises\n"
+             "------\n"
+             "DeviceError\n"
+             "    If the device does not support the division.\n"
+             "ValueError\n"
+             "    If the device does not have the compute units, or there is no such affinity\n"
+             "    domain.\n"
+             "TypeError\n"
+             "    If ``partition`` has another type.\n\n"
+             "Examples\n"
+             "--------\n"
+             ">>> cpu = ep.device(\"opencl:cpu\")  # doctest: +SKIP\n"
+             ">>> len(cpu.create_sub_devices([1, 1]))  # doctest: +SKIP\n"
+             "2")
         .def_prop_ro(
             "context", [](const Device &self) { return self.default_context(); },
             "The default context of the platform.\n\n"
@@ -275,7 +368,7 @@ void bind_device(nb::module_ &m) {
             "sycl_device", [](const Device &self) { return self; }, "The device itself.")
         .def_prop_ro(
             "queue", [](const Device &self) { return self.default_queue(); },
-            "The default queue: in order, in the default context. Every access returns the same "
+            "The default queue, in order and in the default context. Every access returns the same "
             "queue.")
         .def(
             "addressof_ref",
@@ -283,7 +376,17 @@ void bind_device(nb::module_ &m) {
                 return reinterpret_cast<std::uintptr_t>(sycl_native(self, "the device"));
             },
             "Address of the sycl::device, valid until the process exits.\n\n"
-            "Raises DeviceError for devices of other backends.");
+            "Returns\n"
+            "-------\n"
+            "int\n"
+            "    The address.\n\n"
+            "Raises\n"
+            "------\n"
+            "DeviceError\n"
+            "    If the device belongs to a backend other than SYCL.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> address = ep.device(\"opencl:cpu\").addressof_ref()  # doctest: +SKIP");
 }
 
 // --------------------------------------------------------------- contexts
@@ -302,9 +405,30 @@ void bind_context(nb::module_ &m) {
         m, "Context", nb::is_weak_referenceable(),
         "A driver context, which memory is bound to.\n\n"
         "Contexts of the same native context are equal, dpctl's included.\n\n"
-        "``Context([device, …])`` makes a new context of these devices. Other arguments are\n"
-        "wrapped: dpctl's SyclContext, a capsule 'SyclContextRef', or an object with\n"
-        "``_get_capsule()``. A queue gives its context, a device its default context.")
+        "Parameters\n"
+        "----------\n"
+        "obj : object\n"
+        "    A list or tuple of devices makes a new context of these devices. On the\n"
+        "    host, CUDA and HIP, each device has one context, which is returned instead.\n"
+        "    Other objects are wrapped: dpctl's SyclContext, a capsule 'SyclContextRef',\n"
+        "    or an object with ``_get_capsule()``. A queue gives its context, a device or\n"
+        "    selector its default context.\n\n"
+        "Raises\n"
+        "------\n"
+        "ValueError\n"
+        "    If there are no devices, or devices that cannot share a context, such as\n"
+        "    those of two backends. Also for a consumed capsule and a malformed selector.\n"
+        "DeviceError\n"
+        "    If no device matches the selector.\n"
+        "TypeError\n"
+        "    If the object is neither a context nor a queue or device.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> context = ep.Context(\"host\")\n"
+        ">>> context.devices\n"
+        "[Device('host')]\n"
+        ">>> context == ep.device(\"host\").context\n"
+        "True")
         .def(
             "__init__",
             [](Context *self, nb::handle object) { new (self) Context(make_context(object)); },
@@ -324,7 +448,15 @@ void bind_context(nb::module_ &m) {
             "The devices in the context.")
         .def(
             "get_devices", [](const Context &self) { return self.devices(); },
-            "The devices in the context, as ``devices``.")
+            "The devices in the context, as ``devices``.\n\n"
+            "Returns\n"
+            "-------\n"
+            "list of Device\n"
+            "    The devices.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> ep.Context(\"host\").get_devices()\n"
+            "[Device('host')]")
         .def_prop_ro(
             "device_count", [](const Context &self) { return self.devices().size(); },
             "Number of devices in the context.")
@@ -344,7 +476,18 @@ void bind_context(nb::module_ &m) {
                 return reinterpret_cast<std::uintptr_t>(sycl_native(self, "the context"));
             },
             "Address of the sycl::context, valid while this context exists.\n\n"
-            "Raises DeviceError for contexts of other backends.");
+            "Returns\n"
+            "-------\n"
+            "int\n"
+            "    The address.\n\n"
+            "Raises\n"
+            "------\n"
+            "DeviceError\n"
+            "    If the context belongs to a backend other than SYCL.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> context = ep.Context(\"opencl:cpu\")  # doctest: +SKIP\n"
+            ">>> address = context.addressof_ref()  # doctest: +SKIP");
 }
 
 // ----------------------------------------------------------------- queues
@@ -354,10 +497,9 @@ bool is_device(nb::handle object) {
 }
 
 Queue make_queue(nb::handle object, nb::handle context, bool profiling) {
-    if (object.is_none())
-        return Queue::create(registry::current_device(), {.profiling = profiling});
-    if (is_device(object)) {
-        const Device device = device_from(object.ptr());
+    if (object.is_none() || is_device(object)) {
+        const Device device =
+            object.is_none() ? registry::current_device() : device_from(object.ptr());
         return Queue::create(context.is_none() ? device.default_context()
                                                : context_from(context.ptr()),
                              device, {.profiling = profiling});
@@ -391,12 +533,27 @@ PyMethodDef wait_for_method{
     "wait_for", queue_wait_for, METH_O,
     "wait_for($self, other, /)\n--\n\n"
     "Make later work of the queue wait for ``other``.\n\n"
-    "``other`` is an Event, dpctl's SyclEvent, or a Queue, which stands for all work that it\n"
-    "holds now. The call blocks only if ``other`` belongs to another backend, or is outside the\n"
-    "graph capture that this queue is in. Waiting for captured work adds this queue to the\n"
-    "capture.\n\n"
-    "Raises DeviceError if ``other`` belongs to another capture, or is an event of a capture that\n"
-    "has ended."};
+    "The call blocks only if ``other`` belongs to another backend, or is outside the\n"
+    "graph capture that this queue is in. Waiting for captured work adds this queue\n"
+    "to the capture.\n\n"
+    "Parameters\n"
+    "----------\n"
+    "other : Event or Queue\n"
+    "    An Event, dpctl's SyclEvent, or a Queue, which stands for all work that it\n"
+    "    holds now.\n\n"
+    "Raises\n"
+    "------\n"
+    "DeviceError\n"
+    "    If ``other`` belongs to another capture, or is an event of a capture that\n"
+    "    has ended.\n"
+    "TypeError\n"
+    "    If ``other`` is neither an event nor a queue.\n\n"
+    "Examples\n"
+    "--------\n"
+    ">>> producer, consumer = ep.Queue(\"host\"), ep.Queue(\"host\")\n"
+    ">>> array = ep.full(3, 7, \"int32\", queue=producer)\n"
+    ">>> consumer.wait_for(producer)\n"
+    ">>> consumer.wait_for(producer.record())  # the same, by an event"};
 
 nb::object method_of(nb::handle type, PyMethodDef &method) {
     PyObject *const made = PyDescr_NewMethod(reinterpret_cast<PyTypeObject *>(type.ptr()), &method);
@@ -467,17 +624,40 @@ void bind_queue(nb::module_ &m) {
     nb::class_<Queue>(
         m, "Queue", nb::is_weak_referenceable(),
         "A queue of work for a device.\n\n"
-        "Within ``with queue:``, it is the current queue: calls that name no device use it.\n\n"
-        "``Queue(device, *, context=None, profiling=False)`` makes a new in-order queue.\n"
-        "Without ``device`` it is on the current device, without ``context`` in the device's\n"
-        "default context.\n\n"
-        "``Queue(obj)`` wraps an existing queue, which may be out of order: dpctl's\n"
-        "SyclQueue, a capsule 'SyclQueueRef', or an object with ``_get_capsule()``. Wrapping\n"
-        "a capsule consumes it. A CUDA stream, an object with ``__cuda_stream__()``, can also\n"
-        "be wrapped; the Queue holds a reference to it, which the garbage collector does not "
-        "see.\n\n"
-        "Raises DeviceError if the device cannot measure time, ValueError for a consumed\n"
-        "capsule.")
+        "Within ``with queue:``, it is the current queue: calls that name no device use\n"
+        "it.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "device : object, optional\n"
+        "    A Device, a selector or dpctl's SyclDevice, for a new in-order queue. The\n"
+        "    default is the current device. Other objects are existing queues, which are\n"
+        "    wrapped and may be out of order: dpctl's SyclQueue, a capsule\n"
+        "    'SyclQueueRef', or an object with ``_get_capsule()``. Wrapping a capsule\n"
+        "    consumes it. A CUDA stream, an object with ``__cuda_stream__()``, can also\n"
+        "    be wrapped. The Queue holds a reference to it, which the garbage collector\n"
+        "    does not see.\n"
+        "context : Context, optional\n"
+        "    The context of a new queue. The default is the device's\n"
+        "    default context.\n"
+        "profiling : bool, optional\n"
+        "    True if the events of the new queue record times. The default is False.\n\n"
+        "Raises\n"
+        "------\n"
+        "DeviceError\n"
+        "    If the device cannot measure time, or no device matches the selector.\n"
+        "ValueError\n"
+        "    If the capsule is consumed, the selector is malformed, or the context\n"
+        "    belongs to another backend.\n"
+        "TypeError\n"
+        "    If the object is not a queue or device, or an option is given for a queue\n"
+        "    that is wrapped.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> queue = ep.Queue(\"host\")\n"
+        ">>> with queue:\n"
+        "...     array = ep.zeros(3, \"int32\")\n"
+        ">>> array.queue == queue\n"
+        "True")
         .def(
             "__init__",
             [](Queue *self, nb::handle device, nb::handle context, bool profiling) {
@@ -509,12 +689,36 @@ void bind_queue(nb::module_ &m) {
                     "-> None"))
         .def("wait", &wait,
              "Block until all work of the queue is done.\n\n"
-             "Raises DeviceError if earlier work failed, or while the queue is being captured\n"
-             "into a graph.")
+             "Raises\n"
+             "------\n"
+             "DeviceError\n"
+             "    If earlier work failed, or while the queue is being captured into a graph.\n\n"
+             "Examples\n"
+             "--------\n"
+             ">>> queue = ep.Queue(\"host\")\n"
+             ">>> array = ep.full(3, 7, \"int32\", queue=queue)\n"
+             ">>> queue.wait()\n"
+             ">>> queue.is_idle\n"
+             "True")
         .def("record", &record, nb::sig("def record(self) -> Event"),
              "Record an Event that is done when all work that the queue holds now is done.\n\n"
-             "Raises DeviceError if the driver cannot record an event, and in a process that was\n"
-             "forked from one that used the device.")
+             "Returns\n"
+             "-------\n"
+             "Event\n"
+             "    The event, to wait for on the host or in another queue.\n\n"
+             "Raises\n"
+             "------\n"
+             "DeviceError\n"
+             "    If the driver cannot record an event. Also in a process that was forked from\n"
+             "    one that used the device.\n\n"
+             "Examples\n"
+             "--------\n"
+             ">>> queue = ep.Queue(\"host\")\n"
+             ">>> array = ep.full(3, 7, \"int32\", queue=queue)\n"
+             ">>> event = queue.record()\n"
+             ">>> event.wait()\n"
+             ">>> event.done\n"
+             "True")
         .def_prop_ro(
             "device", [](const Queue &self) { return self.device(); },
             "The device that runs the work.")
@@ -529,13 +733,30 @@ void bind_queue(nb::module_ &m) {
             "The context, as ``context``.")
         .def(
             "get_sycl_device", [](const Queue &self) { return self.device(); },
-            "The device, as ``device``.")
+            "The device, as ``device``.\n\n"
+            "Returns\n"
+            "-------\n"
+            "Device\n"
+            "    The device that runs the work.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> ep.Queue(\"host\").get_sycl_device()\n"
+            "Device('host')")
         .def(
             "get_sycl_context", [](const Queue &self) { return self.context(); },
-            "The context, as ``context``.")
+            "The context, as ``context``.\n\n"
+            "Returns\n"
+            "-------\n"
+            "Context\n"
+            "    The context of the memory that the work uses.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> queue = ep.Queue(\"host\")\n"
+            ">>> queue.get_sycl_context() == queue.context\n"
+            "True")
         .def_prop_ro(
             "backend", [](const Queue &self) { return self.device().info().backend; },
-            "The device's backend: 'opencl', 'host' …")
+            "The device's backend, such as 'opencl' or 'host'.")
         .def_prop_ro(
             "is_idle", [](const Queue &self) { return self.is_idle(); },
             "True if all work is done; does not block.\n\n"
@@ -560,7 +781,18 @@ void bind_queue(nb::module_ &m) {
                 return reinterpret_cast<std::uintptr_t>(sycl_native(self, "the queue"));
             },
             "Address of the sycl::queue, valid while this queue exists.\n\n"
-            "Raises DeviceError for queues of other backends.")
+            "Returns\n"
+            "-------\n"
+            "int\n"
+            "    The address.\n\n"
+            "Raises\n"
+            "------\n"
+            "DeviceError\n"
+            "    If the queue belongs to a backend other than SYCL.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> queue = ep.Queue(\"opencl:cpu\")  # doctest: +SKIP\n"
+            ">>> address = queue.addressof_ref()  # doctest: +SKIP")
         .def("__cuda_stream__", &cuda_stream,
              nb::sig("def __cuda_stream__(self) -> tuple[int, int]"),
              "The version of the protocol, 0, and the CUstream, which is valid while this queue "
@@ -607,12 +839,42 @@ void bind_program(nb::module_ &m) {
     nb::class_<Program>(
         m, "Program", nb::is_weak_referenceable(),
         "A program that was built for a device.\n\n"
-        "``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco'\n"
-        "or 'c++' (for the host). None is the first dialect that the device can build.\n\n"
-        "``context`` is the context of the queues that will run the kernels; None is the\n"
-        "device's default context.\n\n"
-        "Raises KernelError with the build log, DeviceError if the device cannot build the\n"
-        "dialect.")
+        "Parameters\n"
+        "----------\n"
+        "source : str or bytes\n"
+        "    The source text. SPIR-V and binaries are bytes.\n"
+        "device : Device or str, optional\n"
+        "    The device to build for. The default is the current device.\n"
+        "dialect : str, optional\n"
+        "    'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or 'c++'\n"
+        "    (for the host). The default is the first dialect that the device can build.\n"
+        "options : str, optional\n"
+        "    Options of the compiler. The default is ''.\n"
+        "context : Context, optional\n"
+        "    The context of the queues that will run the kernels. The default is the\n"
+        "    device's default context.\n\n"
+        "Raises\n"
+        "------\n"
+        "KernelError\n"
+        "    If the source does not build. The message has the build log.\n"
+        "DeviceError\n"
+        "    If the device cannot build the dialect, or no device matches the selector.\n"
+        "ValueError\n"
+        "    If ``dialect`` is not one of the names, or the selector is malformed.\n"
+        "TypeError\n"
+        "    If ``source`` is neither str nor bytes.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> source = '''\n"
+        "... extern \"C\" void twice(const long long *range, void *const *arguments) {\n"
+        "...     for (long long i = range[10]; i < range[11]; ++i)\n"
+        "...         static_cast<double *>(arguments[0])[i] *= 2;\n"
+        "... }'''\n"
+        ">>> program = ep.Program(source, \"host\")\n"
+        ">>> numbers = ep.full(3, 21, \"float64\", device=\"host\")\n"
+        ">>> program.kernel(\"twice\")[3](numbers).wait()\n"
+        ">>> numbers.numpy()\n"
+        "array([42., 42., 42.])")
         .def(
             "__init__",
             [](Program *self, nb::handle source, nb::handle device,
@@ -633,7 +895,29 @@ void bind_program(nb::module_ &m) {
                 return without_gil([&] { return self.kernel(name); });
             },
             "name"_a,
-            "The kernel with that name. Raises KernelError if the program has no such kernel.")
+            "The kernel with that name.\n\n"
+            "Parameters\n"
+            "----------\n"
+            "name : str\n"
+            "    The name of the function in the source. In CUDA C++ it is the C++ name, and\n"
+            "    may be that of a template instance.\n\n"
+            "Returns\n"
+            "-------\n"
+            "Kernel\n"
+            "    The kernel. It keeps the program alive.\n\n"
+            "Raises\n"
+            "------\n"
+            "KernelError\n"
+            "    If the program has no such kernel.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> source = '''\n"
+            "... extern \"C\" void clear(const long long *range, void *const *arguments) {\n"
+            "...     for (long long i = range[10]; i < range[11]; ++i)\n"
+            "...         static_cast<int *>(arguments[0])[i] = 0;\n"
+            "... }'''\n"
+            ">>> ep.Program(source, \"host\").kernel(\"clear\")\n"
+            "<entrepot.Kernel 'clear' for host>")
         .def_prop_ro("log", &Program::log, "The compiler's output.")
         .def_prop_ro(
             "device", [](const Program &self) { return self.device(); },
@@ -647,8 +931,24 @@ void bind_program(nb::module_ &m) {
 }
 
 void bind_kernel(nb::module_ &m) {
-    nb::class_<Kernel>(m, "Kernel", nb::is_weak_referenceable(),
-                       "A kernel of a program. It keeps the program alive.")
+    nb::class_<Kernel>(
+        m, "Kernel", nb::is_weak_referenceable(),
+        "A kernel of a program. It keeps the program alive.\n\n"
+        "``kernel[global, local](…)`` launches it on ``global`` work-items, in\n"
+        "work-groups of ``local`` work-items. Each is an int or a tuple of 1 to 3 ints.\n"
+        "Without ``local`` the device chooses. The call returns an Event.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> source = '''\n"
+        "... extern \"C\" void count(const long long *range, void *const *arguments) {\n"
+        "...     for (long long i = range[10]; i < range[11]; ++i)\n"
+        "...         static_cast<int *>(arguments[0])[i] = i;\n"
+        "... }'''\n"
+        ">>> kernel = ep.Program(source, \"host\").kernel(\"count\")\n"
+        ">>> numbers = ep.zeros(5, \"int32\", device=\"host\")\n"
+        ">>> kernel[5](numbers).wait()\n"
+        ">>> numbers.numpy()\n"
+        "array([0, 1, 2, 3, 4], dtype=int32)")
         .def("__repr__",
              [](const Kernel &self) {
                  return "<entrepot.Kernel '" + self.name() + "' for " +
@@ -696,24 +996,72 @@ void bind_functions(nb::module_ &m) {
     m.def(
         "devices", [] { return without_gil([] { return registry::devices(); }); },
         "All root devices of all available backends, the host last.\n\n"
-        "The first call loads every backend.");
+        "The first call loads every backend.\n\n"
+        "Returns\n"
+        "-------\n"
+        "list of Device\n"
+        "    The devices. The host is always present.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> ep.devices()[-1]\n"
+        "Device('host')");
     m.def("device", &find_device, "selector"_a = nb::none(),
           "The device that a selector names.\n\n"
-          "A selector is 'opencl:cpu:0', 'gpu', 'level_zero', '0', 'cuda:0', 'hip:1', 'host',\n"
-          "'default', or 'opencl:cpu:0/1' for a sub-device. If several devices match, the one\n"
-          "with the highest score is chosen, then the one with the lowest number. A Device and\n"
-          "dpctl's SyclDevice are also accepted; None is the current device.\n\n"
-          "Raises ValueError for a malformed selector, DeviceError if no device matches. The\n"
-          "message lists the available devices, and why other backends are absent.");
+          "Parameters\n"
+          "----------\n"
+          "selector : str or Device, optional\n"
+          "    'opencl:cpu:0', 'gpu', 'level_zero', '0', 'cuda:0', 'hip:1', 'host',\n"
+          "    'default', or 'opencl:cpu:0/1' for a sub-device. If several devices match,\n"
+          "    the one with the highest score is chosen, then the one with the lowest\n"
+          "    number. A Device and dpctl's SyclDevice are also accepted. The default is\n"
+          "    the current device.\n\n"
+          "Returns\n"
+          "-------\n"
+          "Device\n"
+          "    The device.\n\n"
+          "Raises\n"
+          "------\n"
+          "ValueError\n"
+          "    If the selector is malformed.\n"
+          "DeviceError\n"
+          "    If no device matches. The message lists the available devices, and why other\n"
+          "    backends are absent.\n"
+          "TypeError\n"
+          "    If the argument is neither a selector nor a device.\n\n"
+          "Examples\n"
+          "--------\n"
+          ">>> ep.device(\"host\")\n"
+          "Device('host')\n"
+          ">>> with ep.device_context(\"host\"):\n"
+          "...     ep.device()\n"
+          "Device('host')");
     m.def("device_context", &device_context, "device"_a,
           nb::sig("def device_context(device: object) -> Queue"),
-          "A queue for a ``with`` statement: the default queue of a device or selector, or the\n"
-          "given queue.\n\n"
-          "``with device_context('gpu') as queue:`` makes the queue current in this thread, so\n"
-          "that calls that name no device use it. For a dpctl.SyclQueue, ``as`` binds that same\n"
-          "object.\n\n"
-          "Raises DeviceError if there is no such device, ValueError for a malformed selector,\n"
-          "TypeError for an object that is neither a device nor a queue.");
+          "A queue for a ``with`` statement, which makes it current.\n\n"
+          "``with device_context('gpu') as queue:`` makes the queue current in this thread,\n"
+          "so that calls that name no device use it.\n\n"
+          "Parameters\n"
+          "----------\n"
+          "device : object\n"
+          "    A device or selector, for its default queue, or a queue.\n\n"
+          "Returns\n"
+          "-------\n"
+          "Queue\n"
+          "    The queue. For a dpctl.SyclQueue, ``as`` binds that same object.\n\n"
+          "Raises\n"
+          "------\n"
+          "DeviceError\n"
+          "    If there is no such device.\n"
+          "ValueError\n"
+          "    If the selector is malformed.\n"
+          "TypeError\n"
+          "    If the object is neither a device nor a queue.\n\n"
+          "Examples\n"
+          "--------\n"
+          ">>> with ep.device_context(\"host\") as queue:\n"
+          "...     array = ep.zeros(3, \"int32\")\n"
+          ">>> array.queue == queue\n"
+          "True");
     m.def("backends", &shown_reports, nb::sig("def backends() -> list[tuple[str, bool, str]]"),
           "All backends that this version knows.\n\n"
           "A row is the backend's name, True if it is available, and what was loaded or why it is\n"

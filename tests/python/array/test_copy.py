@@ -83,6 +83,15 @@ class TestQueues:
             )
 
 
+@pytest.mark.sycl
+@pytest.mark.parametrize("function", [ep.asarray, ep.from_dlpack])
+def test_copy_by_a_queue_of_another_device_is_refused(function: Callable[..., ep.Array]) -> None:
+    queue = ep.Queue("opencl:cpu")
+    with pytest.raises(ValueError, match=r"the queue is of opencl:cpu.*device asked for is host"):
+        function(np.zeros(4, "i4"), device="host", copy=True, queue=queue)
+    assert function(np.zeros(4, "i4"), copy=True, queue=queue).device == queue.device
+
+
 @pytest.mark.alone
 @pytest.mark.sycl
 class TestMemoryChangedByTheHost:

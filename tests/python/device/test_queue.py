@@ -322,6 +322,14 @@ class TestContexts:
         assert "opencl:cpu:0" in repr(context)
 
     @pytest.mark.sycl
+    def test_queue_of_the_current_device_has_the_given_context(self, cpu):
+        context = ep.Context([cpu])
+        with ep.device_context(cpu):
+            assert ep.Queue(context=context).context == context
+        with ep.device_context("host"), pytest.raises(ValueError, match="host"):
+            ep.Queue(context=context)
+
+    @pytest.mark.sycl
     def test_devices_of_two_backends_do_not_mix(self, cpu):
         with pytest.raises(ValueError, match="two backends"):
             ep.Context([cpu, "host"])

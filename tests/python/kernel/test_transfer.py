@@ -43,6 +43,13 @@ def test_current_device_is_the_default(device):
 
 
 @every_device
+def test_queue_of_another_device_is_refused(device):
+    other = "opencl:cpu" if device == "host" else "host"
+    with pytest.raises((ValueError, ep.DeviceError), match="device"):
+        dppy.device_array(3, "int8", other, queue=ep.Queue(device))
+
+
+@every_device
 def test_async_copies_are_ordered(device):
     there = dppy.device_array(100_000, "int64", device)
     source, into = np.arange(100_000), np.empty(100_000, "i8")
