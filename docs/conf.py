@@ -14,14 +14,18 @@ copyright = author
 release = importlib.metadata.version("entrepot")
 
 root = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(root / "docs"))
 headers = root / "build" / "doxygen"
 
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
     "sphinx.ext.graphviz",
     "sphinx_copybutton",
     "breathe",
+    "described",
 ]
 # Notebooks are stored without output. An error in a cell fails the build.
 nb_execution_mode = "force"
@@ -32,6 +36,10 @@ breathe_projects = {"entrepot": str(headers / "xml")}
 breathe_default_project = "entrepot"
 myst_enable_extensions = ["deflist", "fieldlist"]
 myst_heading_anchors = 3
+# Types of parameters are prose, as in NumPy's reference.
+napoleon_google_docstring = False
+napoleon_use_param = False
+napoleon_use_rtype = False
 html_theme = "furo"
 html_title = f"Entrepot {release}"
 html_static_path = ["static"]

@@ -95,6 +95,13 @@ __all__ = [
 def get_include() -> str:
     """The folder of the C and C++ headers, for a compiler's ``-I``.
 
+    Returns
+    -------
+    str
+        The path of the folder that contains the folder ``entrepot`` of the headers.
+
+    Examples
+    --------
     >>> import os, entrepot
     >>> os.path.isfile(os.path.join(entrepot.get_include(), "entrepot", "python", "c_api.h"))
     True

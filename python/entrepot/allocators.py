@@ -1,11 +1,13 @@
 """Entrepot's resources as the allocator of other libraries: one pool, and one budget, for a whole
 program.
 
-    import entrepot as ep
+One limit counts for all libraries. PyTorch's allocator is set before PyTorch's first allocation on
+a device.
 
-    ep.memory.set_resource("cuda:0", ep.memory.limit(8 << 30))  # counts for all of them
-    ep.allocators.use_in_cupy()
-    ep.allocators.use_in_torch()  # before PyTorch's first allocation on a device
+>>> import entrepot as ep
+>>> ep.memory.set_resource("cuda:0", ep.memory.limit(8 << 30))  # doctest: +SKIP
+>>> ep.allocators.use_in_cupy()  # doctest: +SKIP
+>>> ep.allocators.use_in_torch()  # doctest: +SKIP
 
 Blocks come from the device's current resource and are reused in stream order. A block that was
 freed on a stream is available on that stream immediately, and on other streams once its work is
@@ -35,17 +37,40 @@ _kept: list[Any] = []  # referenced by the libraries until the process exits
 
 
 def library_path() -> str:
-    """Path of the shared library with the functions ``MALLOC`` and ``FREE``."""
+    """Path of the shared library with the functions ``MALLOC`` and ``FREE``.
+
+    Returns
+    -------
+    str
+        The path, for a library that loads an allocator's C functions from a file.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> library = ctypes.CDLL(ep.allocators.library_path())
+    >>> hasattr(library, ep.allocators.MALLOC)
+    True
+    """
     assert _core.__file__ is not None
     return _core.__file__
 
 
 def use_in_cupy() -> None:
-    """Makes CuPy allocate from Entrepot from now on, on every device and thread, for its current
-    stream.
+    """Make CuPy allocate from Entrepot from now on, on every device and thread.
 
-    Existing arrays are not affected.
+    Memory is allocated for CuPy's current stream. Existing arrays are not affected.
     ``cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc)`` undoes it.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If CuPy is not installed.
+
+    Examples
+    --------
+    >>> import cupy  # doctest: +SKIP
+    >>> ep.allocators.use_in_cupy()  # doctest: +SKIP
+    >>> ones = cupy.ones(1000, "float32")  # doctest: +SKIP
     """
     cupy = import_module("cupy")
 
@@ -66,13 +91,25 @@ def use_in_cupy() -> None:
 
 
 def use_in_torch() -> None:
-    """Makes PyTorch allocate device memory from Entrepot, as its ``CUDAPluggableAllocator``, until
-    the process exits.
+    """Make PyTorch allocate device memory from Entrepot until the process exits.
 
-    PyTorch accepts another allocator only before its first allocation on a device, and raises
-    RuntimeError later. It then has no statistics (``torch.cuda.memory_allocated``) and no
-    ``Tensor.record_stream``, as with any pluggable allocator. If memory is exhausted, it raises
-    RuntimeError with Entrepot's message.
+    Entrepot is its ``CUDAPluggableAllocator``. PyTorch then has no statistics
+    (``torch.cuda.memory_allocated``) and no ``Tensor.record_stream``, as with any pluggable
+    allocator. If memory is exhausted, PyTorch raises RuntimeError with Entrepot's message.
+
+    Raises
+    ------
+    RuntimeError
+        If PyTorch has allocated on a device before. It accepts another allocator only before its
+        first allocation.
+    ModuleNotFoundError
+        If PyTorch is not installed.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> ep.allocators.use_in_torch()  # doctest: +SKIP
+    >>> ones = torch.ones(1000, device="cuda")  # doctest: +SKIP
     """
     torch = import_module("torch")
 

@@ -1,6 +1,10 @@
 """USM memory as bytes, a drop-in for ``dpctl.memory``, and the memory resources of all allocations.
 
-    import entrepot.memory as dpmem   # was: import dpctl.memory as dpmem
+>>> import entrepot.memory as dpmem  # was: import dpctl.memory as dpmem
+>>> block = dpmem.MemoryUSMShared(4, queue="host")
+>>> block.memset(65)
+>>> block.tobytes()
+b'AAAA'
 
 Differences from ``dpctl.memory``:
 

@@ -10,73 +10,39 @@ from pathlib import Path
 import pytest
 
 import entrepot
-import entrepot.adapters
-import entrepot.allocators
-import entrepot.check
-import entrepot.hip.objects
-import entrepot.kernel
 import entrepot.memory
+from support.reference import public_names
 
 ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+REFERENCE = "\n".join(
+    page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
+)
 EXCHANGE_PAGES = sorted((ROOT / "docs" / "exchange").glob("*.md"))
 
 
-def documented(page: str) -> set[str]:
-    """Full names of the objects that the page lists."""
-    module, names = "", set()
-    for directive, name in re.findall(
-        r"^\.\. (currentmodule|data|auto\w+):: (\S+)", page, re.MULTILINE
-    ):
-        module = name if directive == "currentmodule" else module
-        names.add(f"{module}.{name}")
+def documented(pages: str) -> set[str]:
+    """Full names of the objects that the pages describe."""
+    module, is_list, names = "", False, set()
+    for line in pages.splitlines():
+        if found := re.match(r"\.\. (\w+)::(?: (\S+))?$", line):
+            directive, name = found.groups()
+            module = name if directive == "currentmodule" else module
+            is_list = directive == "described"
+            if directive == "data":
+                names.add(f"{module}.{name}")
+        elif is_list and (found := re.match(r"   (\w+)$", line)):
+            names.add(f"{module}.{found[1]}")
     return names
-
-
-def public_names() -> list[str]:
-    """Full names of all public objects; those of entrepot that another module also has are under
-    entrepot alone.
-    """
-    lists = {
-        "entrepot": [
-            name for name in entrepot.__all__ if name not in ("__version__", *entrepot._LAZY)
-        ],
-        "entrepot.ffi": [
-            "Library",
-            "Record",
-            "Field",
-            "Handle",
-            "FunctionPointer",
-            "CType",
-            "bits",
-            "anonymous",
-        ],
-        "entrepot.hip": entrepot.hip.objects.__all__,
-    }
-    for module in (
-        entrepot.adapters,
-        entrepot.allocators,
-        entrepot.check,
-        entrepot.kernel,
-        entrepot.memory,
-    ):
-        shared = {
-            name
-            for name in lists["entrepot"]
-            if getattr(module, name, None) is getattr(entrepot, name)
-        }
-        lists[module.__name__] = [name for name in module.__all__ if name not in shared]
-    return [f"{module}.{name}" for module, names in lists.items() for name in names]
 
 
 @pytest.mark.parametrize("name", public_names())
 def test_reference_lists_public_name(name):
-    assert name in documented(REFERENCE), f"docs/reference.md does not list {name}"
+    assert name in documented(REFERENCE), f"docs/reference does not list {name}"
 
 
 def test_reference_without_a_name_is_reported():
     assert "entrepot.kernel.barrier" not in documented(
-        REFERENCE.replace(":: barrier\n", ":: other\n")
+        REFERENCE.replace("   barrier\n", "   other\n")
     )
 
 

@@ -487,25 +487,85 @@ Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
 
 PyMethodDef list_methods[] = {
     {"allocate", with_keywords(allocate_list), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "allocate($type, /, count)\n"
-     "--\n\n"
-     "An array of ``count`` zeros, which is freed with the adapter."},
+     "allocate($type, /, count)\n--\n\n"
+     "Allocate an array of zeros.\n\n"
+     "Parameters\n"
+     "----------\n"
+     "count : int\n"
+     "    The number of elements.\n\n"
+     "Returns\n"
+     "-------\n"
+     "Pointer\n"
+     "    A list of this class with ``count`` zeros, which are freed with the adapter.\n\n"
+     "Raises\n"
+     "------\n"
+     "ValueError\n"
+     "    If the number is negative.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot.adapters import ListOfInt\n"
+     ">>> sizes = ListOfInt.allocate(3)  # for a C function that writes three ints\n"
+     ">>> sizes.to_list()\n"
+     "[0, 0, 0]"},
     {"to_list", to_list, METH_NOARGS,
      "to_list($self, /)\n--\n\n"
-     "The current elements, in a list.\n\n"
-     "Raises TypeError if the length is unknown."},
+     "Read the current elements into a list.\n\n"
+     "Returns\n"
+     "-------\n"
+     "list\n"
+     "    The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a\n"
+     "    ListOfPointer.\n\n"
+     "Raises\n"
+     "------\n"
+     "TypeError\n"
+     "    If the length is unknown, because the adapter was made from an address.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot.adapters import ListOfInt\n"
+     ">>> ListOfInt(np.arange(3, dtype=\"int32\")).to_list()\n"
+     "[0, 1, 2]"},
     {"to_tuple", to_tuple, METH_NOARGS,
      "to_tuple($self, /)\n--\n\n"
-     "The current elements, in a tuple.\n\n"
-     "Raises TypeError if the length is unknown."},
+     "Read the current elements into a tuple.\n\n"
+     "Returns\n"
+     "-------\n"
+     "tuple\n"
+     "    The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a\n"
+     "    ListOfPointer.\n\n"
+     "Raises\n"
+     "------\n"
+     "TypeError\n"
+     "    If the length is unknown, because the adapter was made from an address.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot.adapters import ListOfInt\n"
+     ">>> ListOfInt([1, 2, 3]).to_tuple()\n"
+     "(1, 2, 3)"},
     {},
 };
 
 PyMethodDef single_methods[] = {
     {"allocate", with_keywords(allocate_single), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "allocate($type, /, count=1)\n"
-     "--\n\n"
-     "An array of ``count`` zeros, which is freed with the adapter."},
+     "allocate($type, /, count=1)\n--\n\n"
+     "Allocate an array of zeros.\n\n"
+     "Parameters\n"
+     "----------\n"
+     "count : int, optional\n"
+     "    The number of elements. The default is 1.\n\n"
+     "Returns\n"
+     "-------\n"
+     "Pointer\n"
+     "    An adapter of this class with ``count`` zeros, which are freed with the adapter.\n\n"
+     "Raises\n"
+     "------\n"
+     "ValueError\n"
+     "    If the number is negative.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot.adapters import PointerToInt\n"
+     ">>> count = PointerToInt.allocate()  # for a C function that writes one int\n"
+     ">>> count.value\n"
+     "0"},
     {},
 };
 

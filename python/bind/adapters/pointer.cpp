@@ -89,12 +89,57 @@ std::uintptr_t offset_from(PyObject *object) {
 PyMethodDef pointer_methods[] = {
     {"fromObj", from_object, METH_O | METH_CLASS,
      "fromObj($type, pyobj, /)\n--\n\n"
-     "Return ``pyobj`` if it has this class, else a new adapter made from it."},
+     "Return ``pyobj`` if it has this class, else a new adapter made from it.\n\n"
+     "Parameters\n"
+     "----------\n"
+     "pyobj : object\n"
+     "    An object that the constructor accepts.\n\n"
+     "Returns\n"
+     "-------\n"
+     "Pointer\n"
+     "    An adapter of this class.\n\n"
+     "Raises\n"
+     "------\n"
+     "TypeError\n"
+     "    If the object has no address.\n"
+     "OverflowError\n"
+     "    If a number does not fit.\n"
+     "ValueError\n"
+     "    If the memory cannot be used, because it is strided or was freed.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot.adapters import ListOfInt\n"
+     ">>> sizes = ListOfInt.fromObj([1, 2, 3])\n"
+     ">>> ListOfInt.fromObj(sizes) is sizes\n"
+     "True"},
     {"createRef", create_reference, METH_NOARGS,
      "createRef($self, /)\n--\n\n"
-     "A Pointer to the address in this adapter, as C's ``&p``. It keeps the adapter alive."},
+     "Make a Pointer to the address in this adapter, as C's ``&p``.\n\n"
+     "C may store another address through it, which this adapter then has.\n\n"
+     "Returns\n"
+     "-------\n"
+     "Pointer\n"
+     "    The address of the address. It keeps this adapter alive.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> import ctypes\n"
+     ">>> from entrepot.adapters import Pointer\n"
+     ">>> pointer = Pointer(0x1000)\n"
+     ">>> reference = pointer.createRef()\n"
+     ">>> ctypes.c_void_p.from_address(int(reference)).value == int(pointer)\n"
+     "True"},
     {"as_c_void_p", as_c_void_p, METH_NOARGS,
-     "as_c_void_p($self, /)\n--\n\nThe address as a ctypes.c_void_p."},
+     "as_c_void_p($self, /)\n--\n\n"
+     "Return the address for functions of ctypes.\n\n"
+     "Returns\n"
+     "-------\n"
+     "ctypes.c_void_p\n"
+     "    The address. It does not keep the memory alive.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot.adapters import Pointer\n"
+     ">>> Pointer(0x1000).as_c_void_p()\n"
+     "c_void_p(4096)"},
     {"__reduce__", refuse_to_pickle, METH_NOARGS,
      "__reduce__($self, /)\n--\n\n"
      "Raises TypeError: an address is valid in one process only."},

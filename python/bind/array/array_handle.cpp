@@ -97,20 +97,58 @@ void init_array_handle(nb::module_ &m) {
     nb::class_<Shared>(
         m, "ArrayHandle", nb::type_slots(slots), nb::is_weak_referenceable(),
         "A picklable handle of some hundred bytes, with which another process opens an array.\n\n"
-        "Handles are made by ``Array.share`` and ``Memory.share``. In the process that shared the\n"
-        "array, the handle keeps the memory alive.")
+        "Handles are made by ``Array.share`` and ``Memory.share``. In the process that shared\n"
+        "the array, the handle keeps the memory alive.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "data : bytes\n"
+        "    The bytes that ``bytes(handle)`` returned, in any process.\n\n"
+        "Raises\n"
+        "------\n"
+        "ValueError\n"
+        "    If these are other bytes, or those of a handle of another version.\n"
+        "TypeError\n"
+        "    If ``data`` is not bytes.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> from entrepot import memory\n"
+        ">>> with memory.use_resource(memory.shareable()):\n"
+        "...     array = ep.full(3, 5, \"int32\", device=\"host\")\n"
+        ">>> data = bytes(array.share())\n"
+        ">>> handle = ep.ArrayHandle(data)  # in another process as well\n"
+        ">>> handle.shape, handle.dtype\n"
+        "((3,), Dtype('int32'))")
         .def("__init__", &construct, "data"_a.none(),
              nb::sig("def __init__(self, data: bytes) -> None"),
              "Make a handle from the bytes that bytes(handle) returned.\n\n"
              "Raises ValueError for other bytes, and for a handle of another version.")
         .def("open", &open, nb::sig("def open(self) -> Array"),
              "The shared array in this process.\n\n"
-             "It is the same memory at another address, and read-only if the array was. May be\n"
-             "called any number of times, in any process of the same user, while the process\n"
-             "that shared the array holds the memory.\n\n"
-             "Raises ExchangeError if that process has ended or released the memory, ValueError\n"
-             "for a handle that contradicts the memory. Raises DeviceError if the device is not\n"
-             "available in this process.")
+             "It is the same memory at another address. May be called any number of times, in\n"
+             "any process of the same user, while the process that shared the array holds the\n"
+             "memory.\n\n"
+             "Returns\n"
+             "-------\n"
+             "Array\n"
+             "    A view of the memory, read-only if the array was.\n\n"
+             "Raises\n"
+             "------\n"
+             "ExchangeError\n"
+             "    If that process has ended or released the memory. Also if this process\n"
+             "    shared memory of cudaMalloc, which only other processes can open.\n"
+             "ValueError\n"
+             "    If the handle contradicts the memory.\n"
+             "DeviceError\n"
+             "    If the device is not available in this process.\n\n"
+             "Examples\n"
+             "--------\n"
+             ">>> import pickle\n"
+             ">>> from entrepot import memory\n"
+             ">>> with memory.use_resource(memory.shareable()):\n"
+             "...     array = ep.full(3, 5, \"int32\", device=\"host\")\n"
+             ">>> data = pickle.dumps(array.share())\n"
+             ">>> pickle.loads(data).open().numpy()  # in another process as well\n"
+             "array([5, 5, 5], dtype=int32)")
         .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"),
                      "Extent of each axis, in elements.")
         .def_prop_ro(

@@ -152,14 +152,39 @@ PyObject *copy_arrays(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObj
     });
 }
 
+constexpr const char *shape_doc = "\n\n"
+                                  "Parameters\n"
+                                  "----------\n"
+                                  "shape : int or sequence of int\n"
+                                  "    Extent of each axis, in elements.\n";
+
 constexpr const char *placement_doc =
-    "\n\n"
-    "``device`` is a Device, a selector or a dpctl device. Without it, memory is\n"
-    "allocated on the device of the innermost ``device_context``, then of\n"
-    "``ENTREPOT_DEVICE``, then on the host. Valid values of ``kind`` are 'host', 'device'\n"
-    "(the default for devices) and 'shared'.\n\n"
-    "Raises USMAllocationError if the memory cannot be allocated, DeviceError if the\n"
-    "device does not support the kind.";
+    "dtype : dtype_like\n"
+    "    The type of an element.\n"
+    "device : Device or str, optional\n"
+    "    A Device, a selector or a dpctl device. Without it, memory is allocated on the\n"
+    "    device of ``queue``, then of the innermost ``device_context``, then of\n"
+    "    ``ENTREPOT_DEVICE``, then on the host.\n"
+    "kind : str, optional\n"
+    "    One of 'host' (the default on the host), 'device' (the default on other devices) and\n"
+    "    'shared'.\n"
+    "queue : Queue, optional\n"
+    "    The array's default queue, which must be of ``device`` if both are given. The\n"
+    "    default is the default queue of ``device``, else the current queue.\n\n"
+    "Returns\n"
+    "-------\n"
+    "Array\n"
+    "    C-contiguous, in new memory that it owns.\n\n"
+    "Raises\n"
+    "------\n"
+    "USMAllocationError\n"
+    "    If the memory cannot be allocated.\n"
+    "DeviceError\n"
+    "    If no device matches, or the device does not support the kind.\n"
+    "ValueError\n"
+    "    If an extent is negative, the kind is unknown, or the queue is of another device.\n"
+    "TypeError\n"
+    "    If the dtype is unknown, or an argument has the wrong type.\n";
 
 }  // namespace
 
@@ -183,17 +208,42 @@ std::vector<std::int64_t> extents_from(PyObject *shape) {
 }
 
 void init_create(nb::module_ &m) {
-    const std::string place = placement_doc,
-                      by_place = ", *, device=None, kind=None, queue=None)\n--\n\n";
-    static const std::string empty_doc = "empty($module, shape, dtype" + by_place +
-                                         "An Array of new, uninitialized memory, C-contiguous." +
-                                         place;
-    static const std::string zeros_doc = "zeros($module, shape, dtype" + by_place +
-                                         "An Array of new memory in which all bits are zero." +
-                                         place;
+    const std::string by_place = ", *, device=None, kind=None, queue=None)\n--\n\n";
+    static const std::string empty_doc =
+        "empty($module, shape, dtype" + by_place +
+        "An Array of new, uninitialized memory, C-contiguous." + shape_doc + placement_doc +
+        "OverflowError\n"
+        "    If the bytes of the array are more than 64 bits can count.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> array = ep.empty((2, 3), \"float32\", device=\"host\")\n"
+        ">>> array.shape, array.nbytes\n"
+        "((2, 3), 24)";
+    static const std::string zeros_doc =
+        "zeros($module, shape, dtype" + by_place +
+        "An Array of new memory in which all bits are zero." + shape_doc + placement_doc +
+        "OverflowError\n"
+        "    If the bytes of the array are more than 64 bits can count.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> ep.zeros(3, \"int32\", device=\"host\")\n"
+        "Array([0, 0, 0], dtype=int32, device=host, kind=host)";
     static const std::string full_doc =
         "full($module, shape, value, dtype" + by_place +
-        "An Array of new memory in which every element is ``value``." + place;
+        "An Array of new memory in which every element is ``value``." + shape_doc +
+        "value : bool, int, float, complex or Scalar\n"
+        "    The value of each element. A Scalar must be of ``dtype``.\n" +
+        placement_doc +
+        "OverflowError\n"
+        "    If the value does not fit ``dtype``, or the bytes are more than 64 bits can\n"
+        "    count.\n"
+        "ExchangeError\n"
+        "    If Python has no number for ``dtype``, such as float8_e5m2.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> ep.full((2, 2), 7, \"uint8\", device=\"host\").numpy()\n"
+        "array([[7, 7],\n"
+        "       [7, 7]], dtype=uint8)";
     static PyMethodDef functions[] = {
         {"empty", with_keywords(empty), METH_FASTCALL | METH_KEYWORDS, empty_doc.c_str()},
         {"zeros", with_keywords(zeros), METH_FASTCALL | METH_KEYWORDS, zeros_doc.c_str()},
@@ -202,20 +252,70 @@ void init_create(nb::module_ &m) {
          "fill($module, array, value, *, queue=None)\n"
          "--\n\n"
          "Set every element of ``array`` to ``value``.\n\n"
-         "Returns an Event that is done when all elements are set. If ``array`` is not an\n"
-         "Array and the host can access its memory, such as a NumPy array, the call waits.\n\n"
-         "Raises ValueError for a read-only array, OverflowError for a value that does not fit\n"
-         "the dtype."},
+         "Parameters\n"
+         "----------\n"
+         "array : array_like\n"
+         "    An Array or another object that asarray accepts. If it is not an Array and the\n"
+         "    host can access its memory, such as a NumPy array, the call waits.\n"
+         "value : bool, int, float, complex or Scalar\n"
+         "    The value of each element. A Scalar must be of the array's dtype.\n"
+         "queue : Queue, optional\n"
+         "    The queue that the work is submitted to. The default is the array's queue.\n\n"
+         "Returns\n"
+         "-------\n"
+         "Event\n"
+         "    Done when all elements are set.\n\n"
+         "Raises\n"
+         "------\n"
+         "ValueError\n"
+         "    If the array is read-only, or the queue cannot use its memory.\n"
+         "OverflowError\n"
+         "    If the value does not fit the dtype.\n"
+         "TypeError\n"
+         "    If the object holds no memory, or the dtype does not accept a value of that\n"
+         "    type, such as a float for integers.\n"
+         "ExchangeError\n"
+         "    If the memory cannot be viewed, or Python has no number for the dtype.\n\n"
+         "Examples\n"
+         "--------\n"
+         ">>> array = ep.zeros(3, \"int32\", device=\"host\")\n"
+         ">>> ep.fill(array[1:], 5).wait()\n"
+         ">>> array.numpy()\n"
+         "array([0, 5, 5], dtype=int32)"},
         {"copy", with_keywords(copy_arrays), METH_FASTCALL | METH_KEYWORDS,
          "copy($module, dst, src, queue=None)\n"
          "--\n\n"
          "Copy ``src`` into ``dst``, which may be on another device.\n\n"
-         "Both are Arrays or other objects that asarray accepts; ``src`` is broadcast. Returns\n"
-         "an Event that is done when the copy is complete. The memory stays alive until then.\n"
          "If an argument is not an Array and the host can access its memory, such as a NumPy\n"
          "array, the call waits.\n\n"
-         "Raises ValueError for a read-only destination, different dtypes, shapes that do not\n"
-         "broadcast, or overlapping memory."},
+         "Parameters\n"
+         "----------\n"
+         "dst : array_like\n"
+         "    The destination, an Array or another object that asarray accepts.\n"
+         "src : array_like\n"
+         "    The source, of the same dtype. It is broadcast to the shape of ``dst``.\n"
+         "queue : Queue, optional\n"
+         "    The queue that the copy is submitted to. The default is the queue of ``dst``,\n"
+         "    or that of ``src`` if ``dst`` is on the host.\n\n"
+         "Returns\n"
+         "-------\n"
+         "Event\n"
+         "    Done when the copy is complete. The memory stays alive until then.\n\n"
+         "Raises\n"
+         "------\n"
+         "ValueError\n"
+         "    If the destination is read-only, dtypes differ, shapes do not broadcast, or\n"
+         "    memory overlaps.\n"
+         "TypeError\n"
+         "    If an argument holds no memory.\n"
+         "ExchangeError\n"
+         "    If the memory of an argument cannot be viewed.\n\n"
+         "Examples\n"
+         "--------\n"
+         ">>> array = ep.zeros(3, \"int32\", device=\"host\")\n"
+         ">>> ep.copy(array, np.arange(3, dtype=\"int32\")).wait()\n"
+         ">>> array.numpy()\n"
+         "array([0, 1, 2], dtype=int32)"},
         {}};
     if (PyModule_AddFunctions(m.ptr(), functions) < 0)
         nb::raise_python_error();

@@ -220,7 +220,28 @@ bool is_numpy_scalar(PyObject *object) {
 
 void init_scalar(nb::module_ &m) {
     nb::class_<TypedScalar>(m, "Scalar",
-                            "A number with a stated type, for use as a kernel argument.")
+                            "A number with a stated type, for use as a kernel argument.\n\n"
+                            "Parameters\n"
+                            "----------\n"
+                            "value : bool, int, float, complex or Scalar\n"
+                            "    The number. A Scalar must be of ``dtype``.\n"
+                            "dtype : dtype_like\n"
+                            "    The type that the number is stored as.\n\n"
+                            "Raises\n"
+                            "------\n"
+                            "OverflowError\n"
+                            "    If the value does not fit the dtype.\n"
+                            "TypeError\n"
+                            "    If the dtype does not accept it, such as a float for\n"
+                            "    integers.\n"
+                            "ExchangeError\n"
+                            "    If Python has no number for the dtype, such as float8_e5m2.\n\n"
+                            "Examples\n"
+                            "--------\n"
+                            ">>> ep.Scalar(3, \"float32\")\n"
+                            "Scalar(3.0, 'float32')\n"
+                            ">>> ep.Scalar(1.1, \"float32\").value\n"
+                            "1.100000023841858")
         .def(
             "__init__",
             [](TypedScalar *self, nb::handle value, nb::handle dtype) {

@@ -219,7 +219,7 @@ PyGetSetDef attributes[] = {
      "those that CuPy's ExternalStream wraps, are not kept alive: they must outlive the Queue.",
      nullptr},
     {"kind", getter<get_kind>, nullptr,
-     "'host', 'device' or 'shared': where the memory can be accessed.", nullptr},
+     "Where the memory can be accessed, 'host', 'device' or 'shared'.", nullptr},
     {"read_only", getter<get_read_only>, nullptr,
      "True if the elements cannot be changed through this array.", nullptr},
     {"data_ptr", getter<get_data_ptr>, nullptr, "Address of the first element, an int.", nullptr},
@@ -258,11 +258,20 @@ PyMemberDef members[] = {
 constexpr const char *type_doc =
     "A shape and a type for memory, which may belong to any library.\n\n"
     "Arrays are made by asarray, from_dlpack, from_address, empty, zeros and full. An Array\n"
-    "computes nothing. It slices, transposes and reshapes without a copy, and exports its memory\n"
-    "through every protocol. The Array is immutable, its elements are not. It keeps the owner of\n"
-    "the memory alive.\n\n"
-    "``==`` of two Arrays is ``is``. Comparing with numbers, None or any other object that does\n"
-    "not define the comparison raises TypeError: numpy.asarray(array) == 3 compares elements.";
+    "computes nothing. It slices, transposes and reshapes without a copy, and exports its\n"
+    "memory through every protocol. The Array is immutable, its elements are not. It keeps\n"
+    "the owner of the memory alive.\n\n"
+    "``==`` of two Arrays is ``is``. Comparing with numbers, None or any other object that\n"
+    "does not define the comparison raises TypeError: numpy.asarray(array) == 3 compares\n"
+    "elements.\n\n"
+    "Examples\n"
+    "--------\n"
+    ">>> array = ep.asarray(np.arange(6, dtype=\"int32\")).reshape(2, 3)\n"
+    ">>> array[:, 1].numpy()\n"
+    "array([1, 4], dtype=int32)\n"
+    ">>> np.asarray(array) == 3\n"
+    "array([[False, False, False],\n"
+    "       [ True, False, False]])";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>(type_doc)},

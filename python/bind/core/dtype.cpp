@@ -173,8 +173,28 @@ Dtype dtype_from(PyObject *object) {
 
 void init_dtype(nb::module_ &m) {
     nb::class_<Dtype>(m, "Dtype",
-                      "The type of an element: DLPack's code, bits and lanes. Equal to every other "
-                      "spelling of the same type.")
+                      "The type of an element: DLPack's code, bits and lanes.\n\n"
+                      "A Dtype is equal to every other spelling of the same type.\n\n"
+                      "Parameters\n"
+                      "----------\n"
+                      "spelling : dtype_like\n"
+                      "    A Dtype, a name, a typestr, a numpy.dtype, a torch.dtype or a\n"
+                      "    scalar type.\n\n"
+                      "Raises\n"
+                      "------\n"
+                      "TypeError\n"
+                      "    If it is another object, or an unknown name.\n"
+                      "InterfaceError\n"
+                      "    If it is a typestr of big-endian byte order, or of an unknown kind\n"
+                      "    or size.\n\n"
+                      "Examples\n"
+                      "--------\n"
+                      ">>> ep.Dtype(\"<f4\")\n"
+                      "Dtype('float32')\n"
+                      ">>> ep.Dtype(\"float32\") == np.dtype(\"float32\")\n"
+                      "True\n"
+                      ">>> ep.Dtype(np.float64).itemsize\n"
+                      "8")
         .def(
             "__init__",
             [](Dtype *self, nb::handle spelling) { new (self) Dtype(dtype_from(spelling.ptr())); },

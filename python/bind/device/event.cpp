@@ -76,12 +76,47 @@ PyMethodDef methods[] = {
     {"wait", wait, METH_NOARGS,
      "wait($self, /)\n--\n\n"
      "Block until the event is done.\n\n"
-     "Raises DeviceError if the work before the event failed or is captured into a graph."},
+     "Raises\n"
+     "------\n"
+     "DeviceError\n"
+     "    If the work before the event failed or is captured into a graph.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> array = ep.zeros(3, \"int32\", device=\"host\")\n"
+     ">>> event = ep.fill(array, 7)\n"
+     ">>> event.wait()\n"
+     ">>> event.done\n"
+     "True"},
     {"seconds_until", with_keywords(seconds_until), METH_FASTCALL | METH_KEYWORDS,
      "seconds_until($self, later)\n--\n\n"
      "Seconds from this event to ``later``.\n\n"
-     "Raises DeviceError unless both events are done and come from profiling queues of one\n"
-     "backend."},
+     "Both events must be done, and come from profiling queues of one backend.\n\n"
+     "Parameters\n"
+     "----------\n"
+     "later : Event\n"
+     "    The event that ends the time.\n\n"
+     "Returns\n"
+     "-------\n"
+     "float\n"
+     "    The time in seconds.\n\n"
+     "Raises\n"
+     "------\n"
+     "DeviceError\n"
+     "    If an event is not done or marks no work, or the events belong to two\n"
+     "    backends.\n"
+     "ValueError\n"
+     "    If an event has no time, because its queue was made without profiling.\n"
+     "TypeError\n"
+     "    If ``later`` is not an event.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> queue = ep.Queue(\"host\", profiling=True)\n"
+     ">>> start = queue.record()\n"
+     ">>> array = ep.zeros(1000, \"float32\", queue=queue)\n"
+     ">>> end = queue.record()\n"
+     ">>> end.wait()\n"
+     ">>> start.seconds_until(end) >= 0\n"
+     "True"},
     {},
 };
 
@@ -100,8 +135,15 @@ PyMemberDef members[] = {
 
 constexpr const char *type_doc =
     "A position in a queue. The event is done when all work before it is done.\n\n"
-    "Launches, copies and ``Queue.record()`` return an Event: ``event = kernel[1024](array)``,\n"
-    "then ``event.wait()``.";
+    "Launches, copies and ``Queue.record()`` return an Event:\n"
+    "``event = kernel[1024](array)``, then ``event.wait()``.\n\n"
+    "Examples\n"
+    "--------\n"
+    ">>> array = ep.zeros(3, \"int32\", device=\"host\")\n"
+    ">>> event = ep.copy(array, np.arange(3, dtype=\"int32\"))\n"
+    ">>> event.wait()\n"
+    ">>> event.done\n"
+    "True";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>(type_doc)},

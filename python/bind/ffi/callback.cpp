@@ -194,11 +194,25 @@ PyObject *pointer_repr(PyObject *self) {
 
 constexpr const char *pointer_doc =
     "A pointer to a C function.\n\n"
-    "It is made from a Python callable, or from an object that Pointer accepts other than an\n"
-    "array (CAI, DLPack, SUAI), which is data. C may call a Python callable as long as this\n"
-    "object lives. If the callable raises, sys.unraisablehook reports the exception and C gets\n"
-    "zero.\n\n"
-    "Call the object to call the C function from Python.";
+    "C may call a Python callable as long as this object lives. If the callable raises,\n"
+    "sys.unraisablehook reports the exception and C gets zero.\n\n"
+    "Call the object to call the C function from Python.\n\n"
+    "Parameters\n"
+    "----------\n"
+    "pyobj : callable or object\n"
+    "    A Python callable, or an object that Pointer accepts other than an array (CAI,\n"
+    "    DLPack, SUAI), which is data.\n\n"
+    "Raises\n"
+    "------\n"
+    "TypeError\n"
+    "    If the object is neither callable nor accepted, or if the class is FunctionPointer\n"
+    "    itself.\n\n"
+    "Examples\n"
+    "--------\n"
+    ">>> from entrepot import hip\n"
+    ">>> function = hip.hipHostFn_t(lambda data: print(\"done\"))\n"
+    ">>> function(None)  # as C would\n"
+    "done";
 
 // make_callback(name, result, parameters, dict): a parameter is (name, ctype).
 PyObject *make_callback(PyObject *, PyObject *args) {

@@ -14,8 +14,15 @@ PyTypeObject *const handle_type = reinterpret_cast<PyTypeObject *>(&handle_base)
 
 constexpr const char *handle_doc =
     "A pointer to an opaque struct of a library; the base class of handles in bindings.\n\n"
-    "A function with a handle parameter refuses handles of another class. It accepts ints, None,\n"
-    "ctypes pointers and adapters without a class: use ``Pointer(handle)`` to drop the class.";
+    "A function with a handle parameter refuses handles of another class. It accepts ints,\n"
+    "None, ctypes pointers and adapters without a class: use ``Pointer(handle)`` to drop the\n"
+    "class.\n\n"
+    "Examples\n"
+    "--------\n"
+    ">>> from entrepot import hip\n"
+    ">>> from entrepot.ffi import Handle\n"
+    ">>> issubclass(hip.hipStream_t, Handle)\n"
+    "True";
 
 // make_handle(name, dict)
 PyObject *make_handle(PyObject *, PyObject *args) {

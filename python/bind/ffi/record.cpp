@@ -246,7 +246,14 @@ PyGetSetDef field_attributes[] = {
     {"size", field_size, nullptr, "Size of the field, in bytes.", nullptr}, {}};
 
 PyType_Slot field_slots[] = {
-    {Py_tp_doc, const_cast<char *>("A field of a struct or union.")},
+    {Py_tp_doc, const_cast<char *>(
+                    "A field of a struct or union, which is an attribute of the record's class.\n\n"
+                    "Examples\n"
+                    "--------\n"
+                    ">>> from entrepot import hip\n"
+                    ">>> field = hip.dim3.y\n"
+                    ">>> field.name, field.offset, field.size\n"
+                    "('y', 4, 4)")},
     {Py_tp_descr_get, reinterpret_cast<void *>(field_get)},
     {Py_tp_descr_set, reinterpret_cast<void *>(field_set)},
     {Py_tp_dealloc, reinterpret_cast<void *>(field_dealloc)},
@@ -588,20 +595,114 @@ PyObject *element(PyObject *self, PyObject *key) {
 
 PyMethodDef methods[] = {
     {"PROPERTIES", properties, METH_NOARGS | METH_CLASS,
-     "PROPERTIES($type, /)\n--\n\nThe names of the fields, in C's order."},
+     "PROPERTIES($type, /)\n--\n\n"
+     "Return the names of the fields.\n\n"
+     "Returns\n"
+     "-------\n"
+     "list of str\n"
+     "    The names, in C's order.\n\n"
+     "Raises\n"
+     "------\n"
+     "TypeError\n"
+     "    If the class is Record itself.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot import hip\n"
+     ">>> hip.dim3.PROPERTIES()\n"
+     "['x', 'y', 'z']"},
     {"c_sizeof", c_sizeof, METH_NOARGS | METH_CLASS,
-     "c_sizeof($type, /)\n--\n\nSize of one record, in bytes."},
+     "c_sizeof($type, /)\n--\n\n"
+     "Return the size of one record.\n\n"
+     "Returns\n"
+     "-------\n"
+     "int\n"
+     "    The size in bytes.\n\n"
+     "Raises\n"
+     "------\n"
+     "TypeError\n"
+     "    If the class is Record itself.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot import hip\n"
+     ">>> hip.dim3.c_sizeof()\n"
+     "12"},
     {"allocate", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(allocate_records)),
      METH_VARARGS | METH_KEYWORDS | METH_CLASS,
      "allocate($type, count=1)\n--\n\n"
-     "A contiguous array of ``count`` records. The attributes are those of the first record.\n\n"
-     "``element(i)`` is the i-th record."},
+     "Allocate a contiguous array of records.\n\n"
+     "The attributes are those of the first record. ``element(i)`` is the i-th record.\n\n"
+     "Parameters\n"
+     "----------\n"
+     "count : int, optional\n"
+     "    The number of records, at least one. The default is 1.\n\n"
+     "Returns\n"
+     "-------\n"
+     "Record\n"
+     "    The array, whose fields have their defaults. It owns the memory.\n\n"
+     "Raises\n"
+     "------\n"
+     "TypeError\n"
+     "    If the class is Record itself.\n"
+     "ValueError\n"
+     "    If the number is below one.\n"
+     "OverflowError\n"
+     "    If the array would have more bytes than there can be.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot import hip\n"
+     ">>> points = hip.float2.allocate(3)\n"
+     ">>> points.element(2).y = 1.5\n"
+     ">>> points.element(2).y\n"
+     "1.5"},
     {"fromObj", from_object, METH_O | METH_CLASS,
      "fromObj($type, pyobj, /)\n--\n\n"
-     "The record at the address of Pointer(pyobj), or ``pyobj`` if it is one. None is NULL."},
+     "Return the record at an address, or ``pyobj`` if it has this class.\n\n"
+     "Parameters\n"
+     "----------\n"
+     "pyobj : object\n"
+     "    An object that Pointer accepts. None is NULL.\n\n"
+     "Returns\n"
+     "-------\n"
+     "Record\n"
+     "    The record at the address of ``Pointer(pyobj)``.\n\n"
+     "Raises\n"
+     "------\n"
+     "ValueError\n"
+     "    If the memory is strided, or is known to be smaller than a record.\n"
+     "TypeError\n"
+     "    If the object has no address, or if the class is Record itself.\n"
+     "OverflowError\n"
+     "    If an int is outside of 0 … 2**64 - 1.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot import hip\n"
+     ">>> numbers = np.array([32, 4, 1], \"uint32\")\n"
+     ">>> grid = hip.dim3.fromObj(numbers)\n"
+     ">>> grid.y\n"
+     "4"},
     {"element", element, METH_O,
      "element($self, i, /)\n--\n\n"
-     "The i-th record of an array. It keeps the array alive."},
+     "Return one record of an array.\n\n"
+     "Parameters\n"
+     "----------\n"
+     "i : int\n"
+     "    The index of the record, from 0.\n\n"
+     "Returns\n"
+     "-------\n"
+     "Record\n"
+     "    The i-th record. It keeps the array alive.\n\n"
+     "Raises\n"
+     "------\n"
+     "IndexError\n"
+     "    If the index is negative, or not below the known number of records.\n"
+     "ValueError\n"
+     "    If the address is NULL.\n\n"
+     "Examples\n"
+     "--------\n"
+     ">>> from entrepot import hip\n"
+     ">>> grids = hip.dim3.fromObj(np.arange(6, dtype=\"uint32\"))\n"
+     ">>> [*grids.element(1)]\n"
+     "[3, 4, 5]"},
     {},
 };
 
@@ -611,7 +712,29 @@ PyMappingMethods as_mapping{};
 constexpr const char *record_doc =
     "A C struct or union, whose fields are attributes; the base class of records in bindings.\n\n"
     "A Record is a Pointer to its own memory, which is zeroed, or to the memory given to\n"
-    "``fromObj``.";
+    "``fromObj``.\n\n"
+    "Parameters\n"
+    "----------\n"
+    "*values : object\n"
+    "    The values of the fields, in C's order. A union has one value at most.\n"
+    "**fields : object\n"
+    "    The values of fields by their names. Fields that are left out have their default in\n"
+    "    the declaration, else zero.\n\n"
+    "Raises\n"
+    "------\n"
+    "TypeError\n"
+    "    If a field does not exist, has two values or a value of the wrong type, or if the\n"
+    "    class is Record itself.\n"
+    "OverflowError\n"
+    "    If a number does not fit its field.\n"
+    "ValueError\n"
+    "    If text or a list does not fit its field.\n\n"
+    "Examples\n"
+    "--------\n"
+    ">>> from entrepot import hip\n"
+    ">>> grid = hip.dim3(32, z=2)\n"
+    ">>> grid.x, grid.y, grid.z\n"
+    "(32, 1, 2)";
 
 // ---------------------------------------------------------------- classes
 

@@ -543,15 +543,37 @@ void init_kernel(nb::module_ &m) {
     m.attr("kernel_function_names") = nb::tuple(names);
     nb::class_<LocalAccessor>(
         m, "LocalAccessor",
-        "A kernel argument: an array in local memory, whose shape is set at launch.")
+        "A kernel argument: an array in local memory, whose shape is set at launch.\n\n"
+        "A launch raises ValueError for a negative extent, or more than 3 dimensions.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "shape : int or tuple of int\n"
+        "    The extents of the array, in elements: an int or a tuple of up to 3 ints.\n"
+        "dtype : dtype_like\n"
+        "    The type of an element.\n\n"
+        "Raises\n"
+        "------\n"
+        "TypeError\n"
+        "    If ``shape`` is not made of ints, or ``dtype`` is not a type.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> from entrepot import kernel as ek\n"
+        ">>> @ek.kernel\n"
+        "... def reverse(numbers, shared):\n"
+        "...     i = ek.get_local_id(0)\n"
+        "...     shared[i] = numbers[i]\n"
+        "...     ek.barrier(ek.CLK_LOCAL_MEM_FENCE)\n"
+        "...     numbers[i] = shared[ek.get_local_size(0) - 1 - i]\n"
+        ">>> numbers = ep.asarray(np.arange(4, dtype=\"int32\"))\n"
+        ">>> reverse[4, 4](numbers, ek.LocalAccessor(4, \"int32\")).wait()\n"
+        ">>> numbers.numpy().tolist()\n"
+        "[3, 2, 1, 0]")
         .def(
             "__init__",
             [](LocalAccessor *self, nb::handle shape, nb::handle dtype) {
                 new (self) LocalAccessor(local_accessor(shape, dtype));
             },
-            "shape"_a, "dtype"_a,
-            "Each work-group gets an array of this shape and dtype.\n\n"
-            "``shape`` is an int or a tuple of up to 3 ints.")
+            "shape"_a, "dtype"_a, "Each work-group gets an array of this shape and dtype.")
         .def_prop_ro(
             "shape",
             [](const LocalAccessor &self) {

@@ -221,18 +221,51 @@ nb::object launcher_for(nb::handle_t<Kernel> kernel, nb::handle index) {
 }
 
 constexpr const char *launcher_doc =
-    "A kernel with its nd-range. Calling it with the kernel's arguments submits the kernel.\n\n"
-    "The call returns an Event. Arguments are Arrays, other objects that asarray accepts,\n"
-    "LocalMemory, and scalars that state their type (Scalar, NumPy's, ctypes'). The call waits if\n"
-    "an argument is not an Array and the host can access its memory, such as a NumPy array. The\n"
-    "keywords are:\n\n"
-    "- ``queue``: the queue to use; by default the queue of the first array on a device (compute\n"
-    "  follows data)\n"
-    "- ``cooperative``: True if all groups run at once and may wait for each other (CUDA)\n"
-    "- ``cluster``: the number of groups in a cluster, an int or a tuple like the range. The\n"
-    "  groups of a cluster share their local memory (CUDA).\n\n"
-    "Raises KernelError if the range or the arguments contradict the kernel. Raises TypeError for\n"
-    "a scalar without a type, DeviceError if the device does not support the keywords.";
+    "A kernel with its nd-range. Calling it with the kernel's arguments submits the\n"
+    "kernel.\n\n"
+    "The call waits if an argument is not an Array and the host can access its\n"
+    "memory, such as a NumPy array.\n\n"
+    "Parameters\n"
+    "----------\n"
+    "*args : object\n"
+    "    The kernel's arguments: Arrays, other objects that asarray accepts,\n"
+    "    LocalMemory, and scalars that state their type (Scalar, NumPy's, ctypes').\n"
+    "queue : Queue, optional\n"
+    "    The queue to use. The default is the queue of the first array on a device\n"
+    "    (compute follows data). Without such an array it is the current queue, or\n"
+    "    else the default queue of the kernel's device.\n"
+    "cooperative : bool, optional\n"
+    "    True if all groups run at once and may wait for each other (CUDA). The\n"
+    "    default is False.\n"
+    "cluster : int or tuple of int, optional\n"
+    "    The number of groups in a cluster, an int or a tuple like the range. The\n"
+    "    groups of a cluster share their local memory (CUDA).\n\n"
+    "Returns\n"
+    "-------\n"
+    "Event\n"
+    "    Done when the kernel has run.\n\n"
+    "Raises\n"
+    "------\n"
+    "KernelError\n"
+    "    If the range or the arguments contradict the kernel.\n"
+    "TypeError\n"
+    "    If a scalar has no type.\n"
+    "ValueError\n"
+    "    If ``cluster`` is not one positive number for each dimension of the range.\n"
+    "DeviceError\n"
+    "    If the device does not support the keywords.\n\n"
+    "Examples\n"
+    "--------\n"
+    ">>> source = '''\n"
+    "... extern \"C\" void add(const long long *range, void *const *arguments) {\n"
+    "...     for (long long i = range[10]; i < range[11]; ++i)\n"
+    "...         static_cast<int *>(arguments[0])[i] += *static_cast<int *>(arguments[1]);\n"
+    "... }'''\n"
+    ">>> add = ep.Program(source, \"host\").kernel(\"add\")\n"
+    ">>> numbers = np.arange(4, dtype=\"int32\")\n"
+    ">>> event = add[4](numbers, np.int32(10))  # has ended: it was given NumPy's array\n"
+    ">>> numbers\n"
+    "array([10, 11, 12, 13], dtype=int32)";
 
 std::size_t local_bytes(nb::handle shape, nb::handle dtype) {
     const std::vector<std::int64_t> extents = extents_from(shape.ptr());
@@ -245,7 +278,28 @@ void init_launch(nb::module_ &m) {
     using namespace nb::literals;
     nb::class_<LocalMemory>(
         m, "LocalMemory",
-        "A kernel argument: memory that a work-group shares, whose size is set at launch.")
+        "A kernel argument: memory that a work-group shares, whose size is set at launch.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "shape : int or tuple of int\n"
+        "    Each work-group gets memory for ``shape`` elements of ``dtype``. A bare int\n"
+        "    without ``dtype`` is a number of bytes.\n"
+        "dtype : Dtype or str, optional\n"
+        "    The type of an element. The default is 'uint8'.\n\n"
+        "Raises\n"
+        "------\n"
+        "ValueError\n"
+        "    If the shape is negative.\n"
+        "OverflowError\n"
+        "    If the number of bytes is too large for an integer of 64 bits.\n"
+        "TypeError\n"
+        "    If the shape is not made of ints, or ``dtype`` is unknown.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> ep.LocalMemory((4, 8), \"float32\").nbytes\n"
+        "128\n"
+        ">>> ep.LocalMemory(256).nbytes\n"
+        "256")
         .def(
             "__init__",
             [](LocalMemory *self, nb::handle shape, nb::handle dtype) {

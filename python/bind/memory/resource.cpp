@@ -188,7 +188,18 @@ void bind_base(nb::module_ &m) {
             "trim",
             [](const Handle &self) { return without_gil([&] { return self.resource->trim(); }); },
             "Return unused memory of this resource and its upstream to the driver.\n\n"
-            "Returns the number of bytes.")
+            "Returns\n"
+            "-------\n"
+            "int\n"
+            "    The number of bytes.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> pool = ep.memory.pool()\n"
+            ">>> with ep.memory.use_resource(pool):\n"
+            "...     array = ep.empty(1 << 20, \"uint8\", device=\"host\")\n"
+            ">>> del array\n"
+            ">>> pool.trim() >= 1 << 20\n"
+            "True")
         .def(
             "__eq__",
             [](const Handle &self, nb::handle other) -> nb::object {
@@ -211,10 +222,20 @@ void bind_shareable(nb::module_ &m) {
     nb::class_<Shareable, Handle>(
         m, "shareable",
         "A resource of memory that other processes can open, by ``Array.share``.\n\n"
-        "Each block is a separate allocation in whole pages of the device. On the host, it is\n"
-        "a file without a name. On CUDA, it is device memory with a file descriptor of the\n"
-        "driver. A block is freed when the last process that holds it releases it or dies.\n\n"
-        "Allocating for a device without such memory raises DeviceError.")
+        "Each block is a separate allocation in whole pages of the device. On the host,\n"
+        "it is a file without a name. On CUDA, it is device memory with a file descriptor\n"
+        "of the driver. A block is freed when the last process that holds it releases it\n"
+        "or dies.\n\n"
+        "Allocating for a device without such memory raises DeviceError.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> with ep.memory.use_resource(ep.memory.shareable()):\n"
+        "...     array = ep.zeros(3, \"int32\", device=\"host\")\n"
+        ">>> handle = array.share()  # pickle it, and send it to the other process\n"
+        ">>> same = handle.open()  # there\n"
+        ">>> ep.fill(array, 7).wait()\n"
+        ">>> same.numpy()\n"
+        "array([7, 7, 7], dtype=int32)")
         .def("__init__",
              [](Shareable *self) { new (self) Shareable{{ResourceRef(shareable_resource())}}; });
 }
@@ -222,7 +243,13 @@ void bind_shareable(nb::module_ &m) {
 void bind_direct_and_pool(nb::module_ &m) {
     nb::class_<Direct, Handle>(m, "direct",
                                "A resource that allocates every block from the driver.\n\n"
-                               "A block is freed once the work that uses it is done.")
+                               "A block is freed once the work that uses it is done.\n\n"
+                               "Examples\n"
+                               "--------\n"
+                               ">>> with ep.memory.use_resource(ep.memory.direct()):\n"
+                               "...     array = ep.zeros(3, \"int32\", device=\"host\")\n"
+                               ">>> ep.memory.limit(1 << 30, ep.memory.direct()).upstream.name\n"
+                               "'direct'")
         .def("__init__", [](Direct *self) { new (self) Direct{{ResourceRef(direct_resource())}}; });
 
     const auto number = [](std::size_t PoolResource::Statistics::*member) {
@@ -232,8 +259,27 @@ void bind_direct_and_pool(nb::module_ &m) {
         m, "pool",
         "A resource that caches freed blocks and reuses them, mostly without a lock or a\n"
         "driver call.\n\n"
-        "Blocks come from ``upstream``; the default is the driver. The pool caches at most\n"
-        "``max_cached`` unused bytes, as far as the blocks in use allow.")
+        "Parameters\n"
+        "----------\n"
+        "upstream : Resource, optional\n"
+        "    The resource that blocks come from. The default is the driver.\n"
+        "max_cached : int, optional\n"
+        "    The pool caches at most this number of unused bytes, as far as the blocks in\n"
+        "    use allow. The default is no limit.\n\n"
+        "Raises\n"
+        "------\n"
+        "TypeError\n"
+        "    If ``upstream`` is not a resource, or ``max_cached`` is not an int.\n"
+        "ValueError\n"
+        "    If ``max_cached`` is negative or has more than 64 bits.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> pool = ep.memory.pool(max_cached=64 << 20)\n"
+        ">>> with ep.memory.use_resource(pool):\n"
+        "...     array = ep.empty(1000, \"float32\", device=\"host\")\n"
+        ">>> del array\n"
+        ">>> pool.used_bytes, pool.cached_bytes >= 4000\n"
+        "(0, True)")
         .def(
             "__init__",
             [](Pool *self, nb::handle upstream, nb::handle max_cached) {
@@ -257,8 +303,27 @@ void bind_direct_and_pool(nb::module_ &m) {
 void bind_limit_and_log(nb::module_ &m) {
     nb::class_<Limit, Handle>(
         m, "limit",
-        "A resource that limits the bytes in use of its upstream (the default pool).\n\n"
-        "Allocations beyond ``limit`` bytes raise USMAllocationError.")
+        "A resource that limits the bytes in use of its upstream.\n\n"
+        "Allocations beyond ``limit`` bytes raise USMAllocationError.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "limit : int\n"
+        "    The largest number of bytes that may be in use.\n"
+        "upstream : Resource, optional\n"
+        "    The resource that is limited. The default is the default pool.\n\n"
+        "Raises\n"
+        "------\n"
+        "TypeError\n"
+        "    If ``limit`` is not an int, or ``upstream`` is not a resource.\n"
+        "ValueError\n"
+        "    If ``limit`` is negative or has more than 64 bits.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> budget = ep.memory.limit(1000)\n"
+        ">>> with ep.memory.use_resource(budget):\n"
+        "...     array = ep.empty(600, \"uint8\", device=\"host\")\n"
+        ">>> budget.used_bytes\n"
+        "600")
         .def(
             "__init__",
             [](Limit *self, nb::handle limit, nb::handle upstream) {
@@ -274,11 +339,27 @@ void bind_limit_and_log(nb::module_ &m) {
             "used_bytes", [](const Limit &self) { return self->used(); },
             "Bytes in use, as requested.");
 
-    nb::class_<Log, Handle>(m, "log",
-                            "A resource that logs each allocation and deallocation of its\n"
-                            "upstream (the default pool).\n\n"
-                            "The allocating thread calls ``sink`` with each line. Without\n"
-                            "``sink``, lines go to standard error.")
+    nb::class_<Log, Handle>(
+        m, "log",
+        "A resource that logs each allocation and deallocation of its upstream.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "upstream : Resource, optional\n"
+        "    The resource that allocates. The default is the default pool.\n"
+        "sink : callable, optional\n"
+        "    The allocating thread calls it with each line, a str without its newline.\n"
+        "    Without a sink, lines go to standard error.\n\n"
+        "Raises\n"
+        "------\n"
+        "TypeError\n"
+        "    If ``upstream`` is not a resource, or ``sink`` cannot be called.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> lines = []\n"
+        ">>> with ep.memory.use_resource(ep.memory.log(sink=lines.append)):\n"
+        "...     array = ep.empty(500, \"uint8\", device=\"host\")\n"
+        ">>> lines[0].split(\" at \")[0]\n"
+        "'allocate host host 500 bytes'")
         .def(
             "__init__",
             [](Log *self, nb::handle upstream, nb::object sink) {
@@ -319,10 +400,29 @@ void bind_track(nb::module_ &m) {
         });
     nb::class_<Track, Handle>(
         m, "track",
-        "A resource that records the Python stack of each allocation of its upstream (the\n"
-        "default pool).\n\n"
-        "Stacks have at most ``frames`` frames. Allocations that are live at interpreter\n"
-        "shutdown are reported on standard error.")
+        "A resource that records the Python stack of each allocation of its upstream.\n\n"
+        "Allocations that are live at interpreter shutdown are reported on standard\n"
+        "error.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "upstream : Resource, optional\n"
+        "    The resource that allocates. The default is the default pool.\n"
+        "frames : int, optional\n"
+        "    Stacks have at most this number of frames, the innermost ones. The default\n"
+        "    is 16.\n\n"
+        "Raises\n"
+        "------\n"
+        "TypeError\n"
+        "    If ``upstream`` is not a resource, or ``frames`` is not an int.\n"
+        "ValueError\n"
+        "    If ``frames`` is negative or has more than 64 bits.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> track = ep.memory.track()\n"
+        ">>> with ep.memory.use_resource(track):\n"
+        "...     array = ep.empty(500, \"uint8\", device=\"host\")\n"
+        ">>> [each.nbytes for each in track.live]\n"
+        "[500]")
         .def(
             "__init__",
             [](Track *self, nb::handle upstream, nb::handle frames) {
@@ -338,8 +438,18 @@ void bind_track(nb::module_ &m) {
             "The allocations that have not been freed, in the order of allocation.")
         .def(
             "report", [](const Track &self) { return self->leak_report(); },
-            "A text that lists the live allocations and their stacks; '' if there are no live\n"
-            "allocations.");
+            "A text that lists the live allocations and their stacks.\n\n"
+            "Returns\n"
+            "-------\n"
+            "str\n"
+            "    The text; '' if there are no live allocations.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> track = ep.memory.track()\n"
+            ">>> with ep.memory.use_resource(track):\n"
+            "...     array = ep.empty(500, \"uint8\", device=\"host\")\n"
+            ">>> print(track.report().splitlines()[0])\n"
+            "1 allocation, of 500 bytes, is still live");
 }
 
 void bind_statistics(nb::module_ &m) {
@@ -349,8 +459,23 @@ void bind_statistics(nb::module_ &m) {
     };
     nb::class_<Statistics, Handle>(
         m, "statistics",
-        "A resource that counts the allocations of its upstream (the default pool).\n\n"
-        "Bytes are counted as requested.")
+        "A resource that counts the allocations of its upstream.\n\n"
+        "Bytes are counted as requested.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "upstream : Resource, optional\n"
+        "    The resource that allocates. The default is the default pool.\n\n"
+        "Raises\n"
+        "------\n"
+        "TypeError\n"
+        "    If ``upstream`` is not a resource.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> numbers = ep.memory.statistics()\n"
+        ">>> with ep.memory.use_resource(numbers):\n"
+        "...     array = ep.zeros(1000, \"float32\", device=\"host\")\n"
+        ">>> numbers.current_bytes, numbers.total_count\n"
+        "(4000, 1)")
         .def(
             "__init__",
             [](Statistics *self, nb::handle upstream) {
@@ -373,7 +498,16 @@ void bind_statistics(nb::module_ &m) {
                      "Number of allocations that the upstream refused. Retries are not counted.")
         .def(
             "reset_peaks", [](const Statistics &self) { self->reset_peaks(); },
-            "Reset the peaks to the current values.");
+            "Reset the peaks to the current values.\n\n"
+            "Examples\n"
+            "--------\n"
+            ">>> numbers = ep.memory.statistics()\n"
+            ">>> with ep.memory.use_resource(numbers):\n"
+            "...     ep.zeros(1000, \"float32\", device=\"host\").nbytes\n"
+            "4000\n"
+            ">>> numbers.reset_peaks()\n"
+            ">>> numbers.peak_bytes\n"
+            "0");
 }
 
 void bind_current(nb::module_ &m) {
@@ -385,7 +519,28 @@ void bind_current(nb::module_ &m) {
         "device"_a, "resource"_a.none(),
         nb::sig("def set_resource(device: object, resource: Resource | None) -> None"),
         "Set the resource of later allocations for ``device``, on every thread.\n\n"
-        "None restores the default pool.");
+        "Parameters\n"
+        "----------\n"
+        "device : Device or str\n"
+        "    The device, or a selector.\n"
+        "resource : Resource or None\n"
+        "    The resource. None restores the default pool.\n\n"
+        "Raises\n"
+        "------\n"
+        "TypeError\n"
+        "    If ``resource`` is not a resource, or ``device`` is not a device.\n"
+        "ValueError\n"
+        "    If the selector is malformed.\n"
+        "DeviceError\n"
+        "    If no device matches the selector.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> numbers = ep.memory.statistics()\n"
+        ">>> ep.memory.set_resource(\"host\", numbers)\n"
+        ">>> array = ep.zeros(1000, \"float32\", device=\"host\")\n"
+        ">>> numbers.current_bytes\n"
+        "4000\n"
+        ">>> ep.memory.set_resource(\"host\", None)");
     m.def(
         "get_resource",
         [](nb::handle device) {
@@ -394,14 +549,59 @@ void bind_current(nb::module_ &m) {
         "device"_a, nb::sig("def get_resource(device: object) -> Resource"),
         "The resource that an allocation for ``device`` would use now.\n\n"
         "It is the thread's innermost ``use_resource``, else the resource of\n"
-        "``set_resource``, else the default pool.");
+        "``set_resource``, else the default pool.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "device : Device or str\n"
+        "    The device, or a selector.\n\n"
+        "Returns\n"
+        "-------\n"
+        "Resource\n"
+        "    The resource, as an object of its class, such as pool.\n\n"
+        "Raises\n"
+        "------\n"
+        "TypeError\n"
+        "    If ``device`` is not a device.\n"
+        "ValueError\n"
+        "    If the selector is malformed.\n"
+        "DeviceError\n"
+        "    If no device matches the selector.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> ep.memory.get_resource(\"host\").name\n"
+        "'pool'");
     m.def("trim", &trim_all,
-          "Return unused memory of every pool to the driver. Returns the number of bytes.");
+          "Return unused memory of every pool to the driver.\n\n"
+          "Returns\n"
+          "-------\n"
+          "int\n"
+          "    The number of bytes.\n\n"
+          "Examples\n"
+          "--------\n"
+          ">>> array = ep.empty(5 << 20, \"uint8\", device=\"host\")\n"
+          ">>> del array\n"
+          ">>> ep.memory.trim() >= 5 << 20\n"
+          "True");
 
-    nb::class_<UseResourceObject>(m, "use_resource",
-                                  "A context manager that sets the resource of the thread's "
-                                  "allocations, for every device.\n\n"
-                                  "``with use_resource(resource):`` may be nested.")
+    nb::class_<UseResourceObject>(
+        m, "use_resource",
+        "A context manager that sets the resource of the thread's allocations, for every\n"
+        "device.\n\n"
+        "``with use_resource(resource):`` may be nested. ``as`` binds the resource.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "resource : Resource\n"
+        "    The resource of the allocations in the ``with`` statement.\n\n"
+        "Raises\n"
+        "------\n"
+        "TypeError\n"
+        "    If ``resource`` is not a resource.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> with ep.memory.use_resource(ep.memory.pool()) as pool:\n"
+        "...     array = ep.zeros(1000, \"float32\", device=\"host\")\n"
+        ">>> pool.used_bytes >= 4000\n"
+        "True")
         .def(
             "__init__",
             [](UseResourceObject *self, nb::handle resource) {

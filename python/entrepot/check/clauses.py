@@ -29,7 +29,30 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True)
 class Clause:
-    """One row of a protocol's table."""
+    """One row of a protocol's table.
+
+    Parameters
+    ----------
+    protocol : str
+        The name of the protocol, such as ``"dlpack"``.
+    side : str
+        ``"export"`` or ``"import"``: the side of the protocol that the clause is about.
+    name : str
+        The name of the clause in its table.
+    says : str
+        The requirement.
+    source : str
+        The document and section that state it.
+    check : callable
+        The function that checks the clause on an exporter or importer.
+
+    Examples
+    --------
+    >>> from entrepot.check import Clause
+    >>> says, source = "there are 0 to 64 dimensions", "Python's C API"
+    >>> Clause("buffer", "export", "ndim", says, source, check=lambda exporter: None).id
+    'buffer.export.ndim'
+    """
 
     protocol: str
     side: str
@@ -40,12 +63,36 @@ class Clause:
 
     @property
     def id(self) -> str:
+        """The name on the command line, which is protocol, side and name with dots between."""
         return f"{self.protocol}.{self.side}.{self.name.replace(' ', '-')}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one clause; ``found`` is the reason if it is not applicable."""
+    """The outcome of one clause.
+
+    Parameters
+    ----------
+    clause : str
+        The ``id`` of the clause.
+    status : str
+        ``"passed"``, ``"failed"`` or ``"not applicable"``.
+    says : str
+        The requirement.
+    source : str
+        The document and section that state it.
+    asked : str, optional
+        The expectation, if the clause failed.
+    found : str, optional
+        The observation if the clause failed, or the reason if it is not applicable.
+
+    Examples
+    --------
+    >>> from entrepot.check import Request, check
+    >>> (outcome,) = check(Request("builtins:bytearray(8)", only=("buffer.export.ndim",))).outcomes
+    >>> outcome.clause, outcome.status
+    ('buffer.export.ndim', 'passed')
+    """
 
     clause: str
     status: str
@@ -55,6 +102,20 @@ class Outcome:
     found: str = ""
 
     def to_dict(self) -> dict[str, str]:
+        """Convert the outcome to a dict.
+
+        Returns
+        -------
+        dict
+            The fields by their names.
+
+        Examples
+        --------
+        >>> from entrepot.check import Outcome
+        >>> outcome = Outcome("buffer.export.ndim", "passed", "there are 0 to 64 dimensions", "")
+        >>> outcome.to_dict()["status"]
+        'passed'
+        """
         return asdict(self)
 
 

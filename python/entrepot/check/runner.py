@@ -30,7 +30,40 @@ PATIENCE = 120.0  # seconds that one clause, or the import of the target's modul
 
 @dataclass(frozen=True)
 class Request:
-    """A target and the clauses to check."""
+    """A target and the clauses to check.
+
+    Parameters
+    ----------
+    target : str
+        ``module:attribute`` or ``module:expression``: an object, a factory of objects, or an
+        importer.
+    side : str, optional
+        ``"export"`` or ``"import"``. By default, a target that can be called without arguments and
+        returns an object with a protocol is an exporter, any other callable an importer.
+    device : str, optional
+        The device with the memory that importers are given. The default is ``"host"``.
+    protocols : tuple of str, optional
+        The names of the protocols to check. By default they are those that the target speaks.
+    only : tuple of str, optional
+        Patterns of the clauses to check, as of fnmatch. The default is all.
+    skip : tuple of str, optional
+        Patterns of clauses to leave out.
+    copies : bool, optional
+        True for an importer that always copies: a view is then a failure. The default is False.
+
+    Raises
+    ------
+    TargetError
+        If a protocol or a clause is unknown. Otherwise no clause would run, and the check would
+        pass.
+
+    Examples
+    --------
+    >>> from entrepot.check import Request, check
+    >>> request = Request("builtins:bytearray(8)", only=("buffer.*",), skip=("*.leak",))
+    >>> check(request).failed
+    []
+    """
 
     target: str
     side: str | None = None
@@ -62,6 +95,25 @@ class Request:
                 )
 
     def wants(self, clause: Clause) -> bool:
+        """Check that a clause was requested.
+
+        Parameters
+        ----------
+        clause : Clause
+            The clause.
+
+        Returns
+        -------
+        bool
+            True if a pattern of ``only`` matches its ``id``, and none of ``skip``.
+
+        Examples
+        --------
+        >>> from entrepot.check import Clause, Request
+        >>> clause = Clause("buffer", "export", "ndim", "", "", check=lambda exporter: None)
+        >>> Request("builtins:bytearray(8)", skip=("buffer.*",)).wants(clause)
+        False
+        """
         return any(fnmatchcase(clause.id, p) for p in self.only) and not any(
             fnmatchcase(clause.id, p) for p in self.skip
         )
@@ -69,7 +121,26 @@ class Request:
 
 @dataclass
 class Result:
-    """The outcomes of a request."""
+    """The outcomes of a request.
+
+    Parameters
+    ----------
+    request : Request
+        The request.
+    side : str
+        ``"export"`` or ``"import"``: the side that was checked.
+    versions : dict
+        The versions of the distributions that the target belongs to, by their names.
+    outcomes : list of Outcome, optional
+        One outcome for each clause.
+
+    Examples
+    --------
+    >>> from entrepot.check import Request, check
+    >>> result = check(Request("builtins:bytearray(8)", only=("buffer.export.ndim",)))
+    >>> result.side, len(result.outcomes), result.failed
+    ('export', 1, [])
+    """
 
     request: Request
     side: str
@@ -78,6 +149,7 @@ class Result:
 
     @property
     def failed(self) -> list[Outcome]:
+        """The outcomes of the clauses that failed."""
         return [outcome for outcome in self.outcomes if outcome.status == FAILED]
 
     @property
@@ -103,7 +175,19 @@ class Result:
         )
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Protocol → status → number of clauses."""
+        """Count the outcomes.
+
+        Returns
+        -------
+        dict of dict
+            Protocol → status → number of clauses.
+
+        Examples
+        --------
+        >>> from entrepot.check import Request, check
+        >>> check(Request("builtins:bytearray(8)", only=("buffer.export.ndim",))).counts()
+        {'buffer': {'passed': 1, 'failed': 0, 'not applicable': 0}}
+        """
         found: dict[str, dict[str, int]] = {}
         for outcome in self.outcomes:
             row = found.setdefault(
@@ -322,8 +406,31 @@ def look(request: Request) -> tuple[str, list[str]]:
 
 
 def check(request: Request) -> Result:
-    """Checks the target in a process of its own. If a clause crashes it, that clause fails, and a
-    new process continues.
+    """Check a target in a process of its own.
+
+    If a clause crashes the process, that clause fails, and a new process continues.
+
+    Parameters
+    ----------
+    request : Request
+        The target and the clauses.
+
+    Returns
+    -------
+    Result
+        The outcomes of the clauses, in the order in which they ran.
+
+    Raises
+    ------
+    TargetError
+        If the target or the device does not exist, or if the process ends before a clause begins.
+
+    Examples
+    --------
+    >>> from entrepot.check import Request, check
+    >>> result = check(Request("builtins:bytearray(8)", skip=("*.leak",)))
+    >>> [outcome.clause for outcome in result.failed]
+    []
     """
     clauses = {clause.id: clause for clause in every_clause()}
     outcomes: list[Outcome] = []

@@ -19,7 +19,17 @@ DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 class TargetError(Exception):
-    """The name denotes nothing that can be checked."""
+    """The name denotes nothing that can be checked.
+
+    Examples
+    --------
+    >>> from entrepot.check import Request, TargetError, check
+    >>> try:
+    ...     check(Request("builtins:byte_array(8)"))
+    ... except TargetError as error:
+    ...     print(error)
+    'byte_array(8)' in builtins raised NameError: name 'byte_array' is not defined
+    """
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,22 @@ def bind(hip: Any) -> None:
 
 
 class HipError(DeviceError, RuntimeError):
-    """A function of the HIP runtime, or of a library based on it, failed; ``status`` is its result."""
+    """A function of the HIP runtime, or of a library based on it, failed.
+
+    Parameters
+    ----------
+    status : int
+        The result of the function, a member of its enum. It is the attribute ``status``.
+
+    Examples
+    --------
+    >>> from entrepot import hip
+    >>> from entrepot.hip import HipError, hip_check
+    >>> try:  # doctest: +SKIP
+    ...     print(hip_check(hip.hipGetDeviceCount()), "devices")
+    ... except HipError as error:
+    ...     assert error.status == hip.hipError_t.hipErrorNoDevice
+    """
 
     def __init__(self, status: Any) -> None:
         self.status = status
@@ -68,8 +83,33 @@ def _words_of(status: Any) -> str:
 
 
 def hip_check(call_result: Any) -> Any:
-    """The results of a call without its status: (), one value, or a tuple. Raises HipError for an
-    error.
+    """Return the results of a call without its status.
+
+    Parameters
+    ----------
+    call_result : tuple
+        The tuple that a call of ``hip``, ``hiprtc`` or another library's module returned. It
+        begins with the status.
+
+    Returns
+    -------
+    object
+        The value after the status if there is one, else the tuple of them, which may be empty.
+
+    Raises
+    ------
+    HipError
+        If the status is an error.
+    TypeError
+        If the argument is no such tuple.
+
+    Examples
+    --------
+    >>> from entrepot import hip
+    >>> from entrepot.hip import hip_check
+    >>> array = hip_check(hip.hipMalloc(1024))  # doctest: +SKIP
+    >>> hip_check(hip.hipFree(array))  # doctest: +SKIP
+    ()
     """
     if not isinstance(call_result, tuple) or not call_result or not isinstance(call_result[0], int):
         raise TypeError(
@@ -97,14 +137,43 @@ class _Owned:
         return self._handle
 
     def as_c_void_p(self) -> Any:
-        """The handle for ctypes, so that functions of the runtime accept the object itself."""
+        """Return the handle for ctypes, so that functions of the runtime accept the object itself.
+
+        Returns
+        -------
+        ctypes.c_void_p
+            The handle.
+
+        Raises
+        ------
+        ValueError
+            If the object is closed.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> with hip.Stream() as stream:  # doctest: +SKIP
+        ...     library.use(stream.as_c_void_p())  # a library that ctypes has loaded
+        """
         return self.handle.as_c_void_p()
 
     def __int__(self) -> int:
         return int(self.handle)
 
     def close(self) -> None:
-        """Destroys the handle; idempotent. Pending work still completes."""
+        """Destroy the handle; idempotent. Pending work still completes.
+
+        Raises
+        ------
+        HipError
+            If the runtime cannot destroy it.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> stream = hip.Stream()  # doctest: +SKIP
+        >>> stream.close()  # doctest: +SKIP
+        """
         if self._handle is not None:
             handle, self._handle = self._handle, None
             hip_check(getattr(_hip, self._destroy)(handle))
@@ -120,7 +189,26 @@ class _Owned:
 
 
 class Stream(_Owned):
-    """A new stream; ``flags`` as for hipStreamCreateWithFlags. Raises HipError."""
+    """A new stream. It can be passed as a handle.
+
+    The stream is destroyed when its ``with`` block ends, or by ``close()``.
+
+    Parameters
+    ----------
+    flags : int, optional
+        The flags, as for hipStreamCreateWithFlags. The default is 0.
+
+    Raises
+    ------
+    HipError
+        If the runtime cannot create the stream.
+
+    Examples
+    --------
+    >>> from entrepot import hip
+    >>> with hip.Stream(hip.hipStreamNonBlocking) as stream:  # doctest: +SKIP
+    ...     stream.synchronize()
+    """
 
     _destroy = "hipStreamDestroy"
 
@@ -128,21 +216,100 @@ class Stream(_Owned):
         super().__init__(hip_check(_hip.hipStreamCreateWithFlags(flags)))
 
     def synchronize(self) -> None:
-        """Waits until all submitted work is complete."""
+        """Wait until all submitted work is complete.
+
+        Raises
+        ------
+        HipError
+            If the runtime reports an error.
+        ValueError
+            If the stream is closed.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> with hip.Stream() as stream:  # doctest: +SKIP
+        ...     stream.synchronize()
+        """
         hip_check(_hip.hipStreamSynchronize(self.handle))
 
     def wait(self, event: Event) -> None:
-        """Makes all later work wait for the event."""
+        """Make all later work wait for an event.
+
+        Parameters
+        ----------
+        event : Event
+            The event, which another stream may have recorded.
+
+        Raises
+        ------
+        HipError
+            If the runtime refuses the event.
+        ValueError
+            If the stream or the event is closed.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> with hip.Stream() as copies, hip.Stream() as kernels:  # doctest: +SKIP
+        ...     with hip.Event() as copied:
+        ...         kernels.wait(copies.record(copied))
+        """
         hip_check(_hip.hipStreamWaitEvent(self.handle, event.handle, 0))
 
     def record(self, event: Event) -> Event:
-        """Records the event after all work submitted so far; returns it."""
+        """Record an event after all work submitted so far.
+
+        Parameters
+        ----------
+        event : Event
+            The event.
+
+        Returns
+        -------
+        Event
+            ``event`` itself.
+
+        Raises
+        ------
+        HipError
+            If the runtime cannot record the event.
+        ValueError
+            If the stream or the event is closed.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> with hip.Stream() as stream, hip.Event() as event:  # doctest: +SKIP
+        ...     stream.record(event).synchronize()
+        """
         hip_check(_hip.hipEventRecord(event.handle, self.handle))
         return event
 
 
 class Event(_Owned):
-    """A new event; ``flags`` as for hipEventCreateWithFlags. Raises HipError."""
+    """A new event. It can be passed as a handle.
+
+    The event is destroyed when its ``with`` block ends, or by ``close()``.
+
+    Parameters
+    ----------
+    flags : int, optional
+        The flags, as for hipEventCreateWithFlags. The default is 0.
+
+    Raises
+    ------
+    HipError
+        If the runtime cannot create the event.
+
+    Examples
+    --------
+    >>> from entrepot import hip
+    >>> with hip.Stream() as stream, hip.Event() as start, hip.Event() as end:  # doctest: +SKIP
+    ...     stream.record(start)
+    ...     stream.record(end).synchronize()
+    ...     print(end.milliseconds_since(start))
+    """
 
     _destroy = "hipEventDestroy"
 
@@ -150,9 +317,50 @@ class Event(_Owned):
         super().__init__(hip_check(_hip.hipEventCreateWithFlags(flags)))
 
     def synchronize(self) -> None:
-        """Waits until the event is complete."""
+        """Wait until the event is complete.
+
+        Raises
+        ------
+        HipError
+            If the runtime reports an error.
+        ValueError
+            If the event is closed.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> with hip.Stream() as stream, hip.Event() as event:  # doctest: +SKIP
+        ...     stream.record(event)
+        ...     event.synchronize()
+        """
         hip_check(_hip.hipEventSynchronize(self.handle))
 
     def milliseconds_since(self, start: Event) -> float:
-        """The time from ``start`` to this event. Requires: both are complete."""
+        """Return the time from another event to this one. Requires: both are complete.
+
+        Parameters
+        ----------
+        start : Event
+            The event at the beginning.
+
+        Returns
+        -------
+        float
+            The time in milliseconds.
+
+        Raises
+        ------
+        HipError
+            If the runtime has no time for the two events.
+        ValueError
+            If an event is closed.
+
+        Examples
+        --------
+        >>> from entrepot import hip
+        >>> with hip.Stream() as stream, hip.Event() as start, hip.Event() as end:  # doctest: +SKIP
+        ...     stream.record(start)
+        ...     stream.record(end).synchronize()
+        ...     print(end.milliseconds_since(start))
+        """
         return float(hip_check(_hip.hipEventElapsedTime(start.handle, self.handle)))

@@ -1,16 +1,20 @@
 """Kernels written in Python, compiled for the host, SYCL, CUDA and HIP, on memory from anywhere.
 
-    import entrepot.kernel as dppy   # was: import numba_dppy as dppy
-
-    @dppy.kernel
-    def axpy(a, x, y):
-        i = dppy.get_global_id(0)
-        y[i] += a * x[i]
-
-    axpy[1024, dppy.DEFAULT_LOCAL_SIZE](2.0, x, y)
-
 The names are those of numba-dppy and of numba-dpex's kernel API. A kernel runs on the device of its
 arrays. The module is callable: ``@entrepot.kernel`` is ``@entrepot.kernel.kernel``.
+
+Examples
+--------
+>>> import entrepot.kernel as dppy  # was: import numba_dppy as dppy
+>>> @dppy.kernel
+... def axpy(a, x, y):
+...     i = dppy.get_global_id(0)
+...     y[i] += a * x[i]
+>>> x = ep.full(1024, 3, "float32", device="host")
+>>> y = ep.full(1024, 1, "float32", device="host")
+>>> axpy[1024, dppy.DEFAULT_LOCAL_SIZE](2.0, x, y).wait()
+>>> y[0].item(), y[-1].item()
+(7.0, 7.0)
 """
 
 import sys

@@ -164,19 +164,43 @@ class Vectorized:
 
 
 def vectorize(function: Any) -> Any:
-    """Makes a function of numbers apply to arrays: ``@vectorize``, or ``vectorize(lambda a, x, y: a
-    * x + y)``. With signatures, ``@vectorize(["float32(float32, float32)"])`` accepts no other
-    types.
+    """Make a function of numbers apply to arrays, element by element.
 
-        add = vectorize(lambda x, y: x + y)
-        add(np.ones((3, 1)), np.ones(4))  # a NumPy array of the shape (3, 4)
+    It is also a decorator, ``@vectorize``. With signatures, as in
+    ``@vectorize(["float32(float32, float32)"])``, the result accepts no other types.
 
-    If all arguments are NumPy arrays and numbers, the result is a NumPy array, without a copy. With
-    any other array, an Array or another library's, the result is an Array on the device of those.
+    If all arguments of a call are NumPy arrays and numbers, the result is a NumPy array, without a
+    copy. With any other array, an Array or another library's, the result is an Array on the device
+    of those.
 
     Shapes broadcast as in NumPy. Unless all arrays are contiguous and have one shape, they have at
-    most three dimensions. Errors of calls: see Vectorized.__call__. Raises ValueError for an
-    invalid signature.
+    most three dimensions. A call raises TypeError without any array, and for types without a
+    signature. It raises ValueError if shapes do not broadcast.
+
+    Parameters
+    ----------
+    function : callable, str or sequence of str
+        A Python function of numbers or a DeviceFunction, or the signatures.
+
+    Returns
+    -------
+    Vectorized or callable
+        A function ``f(a, b, out=None, queue=None)`` of the parameters of ``function``, with the
+        array for the result and the queue as keywords. With signatures, a decorator that makes one.
+
+    Raises
+    ------
+    ValueError
+        If a signature is invalid.
+    TypeError
+        If ``function`` is neither a Python function nor signatures.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> add = ek.vectorize(lambda x, y: x + y)
+    >>> add(np.ones((3, 1)), np.ones(4)).shape
+    (3, 4)
     """
     if isinstance(function, (FunctionType, DeviceFunction)):
         return Vectorized(_plain(function), [])

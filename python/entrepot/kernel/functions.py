@@ -17,8 +17,23 @@ Dialect = Literal["opencl-c", "sycl", "cuda", "hip", "c++"]
 
 
 class DeviceFunction:
-    """A function that kernels call, compiled with the kernel for its argument types. Python can
-    call it, too.
+    """A function that kernels call, compiled with the kernel for its argument types.
+
+    Python can call it, too. The decorator ``func`` makes it.
+
+    Parameters
+    ----------
+    function : callable
+        The Python function.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> @ek.func
+    ... def square(x):
+    ...     return x * x
+    >>> square(3)
+    9
     """
 
     def __init__(self, function: FunctionType) -> None:
@@ -34,11 +49,30 @@ class DeviceFunction:
 
 
 class KernelFunction(PythonKernel):
-    """A Python function that devices run: ``kernel[global, local](arguments…)`` compiles and
-    submits it.
+    """A Python function that devices run.
+
+    The decorator ``kernel`` makes it. ``kernel[global, local](arguments…)`` compiles and submits
+    it, and returns an Event. A launch takes these keywords:
+
+    - ``queue``: the queue to use; by default the queue of the arrays (compute follows data)
+    - ``depends_on``: an Event, or several, that the kernel waits for
+    - ``wait``: True if the call waits for the kernel. By default, it waits if an argument is not an
+      Array and the host can access its memory, such as a NumPy array.
 
     ``function`` is the original function, ``specializations`` the number of compilations in this
     process.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> @ek.kernel
+    ... def add_one(numbers):
+    ...     numbers[ek.get_global_id(0)] += 1
+    >>> numbers = ep.zeros(4, "int32", device="host")
+    >>> first = add_one[4](numbers)
+    >>> add_one[4, 2](numbers, depends_on=first).wait()
+    >>> numbers.numpy().tolist()
+    [2, 2, 2, 2]
     """
 
     __name__: str
@@ -74,18 +108,44 @@ class KernelFunction(PythonKernel):
         fast_math: bool | None = None,
         dialect: Dialect | None = None,
     ) -> KernelFunction:
-        """A kernel of the same function with other options; options that are not given keep their
-        values.
+        """Make a kernel of the same function with other options.
 
-        With ``debug``, indices are checked. A launch then waits, and raises IndexError with the
-        line and the work-item of an index out of bounds. The option ``fast_math`` is that of
-        compilers. The option ``dialect`` selects the language of the generated code, if the device
-        supports several.
+        Options that are not given keep their values.
 
-        Raises ValueError for an unknown dialect. A launch raises DeviceError if the device does not
-        build it.
+        Parameters
+        ----------
+        debug : bool, optional
+            True if indices are checked. A launch then waits, and raises IndexError with the line
+            and the work-item of an index out of bounds.
+        fast_math : bool, optional
+            The option of compilers of this name.
+        dialect : str, optional
+            The language of the generated code, if the device supports several: 'opencl-c', 'sycl',
+            'cuda', 'hip' or 'c++'. A launch raises DeviceError if the device does not build it.
 
-            scale.options(debug=True)[4](array)
+        Returns
+        -------
+        KernelFunction
+            The other kernel. This one is unchanged.
+
+        Raises
+        ------
+        ValueError
+            If the dialect is unknown.
+        TypeError
+            If the dialect is not a str.
+
+        Examples
+        --------
+        >>> from entrepot import kernel as ek
+        >>> @ek.kernel
+        ... def shift(numbers):
+        ...     i = ek.get_global_id(0)
+        ...     numbers[i] = numbers[i + 1]
+        >>> numbers = ep.zeros(4, "float32", device="host")
+        >>> shift.options(debug=True)[4](numbers)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        IndexError: ...index 4 is out of bounds...
         """
         given = {"debug": debug, "fast_math": fast_math, "dialect": dialect}
         return _make(
@@ -101,16 +161,50 @@ class KernelFunction(PythonKernel):
         device: object = None,
         dimensions: int | None = None,
     ) -> str:
-        """The source code for the device's compiler, by default in the device's dialect.
+        """Return the source code for the device's compiler.
 
-        The types are those of ``signature``, as in "void(float32[::1], int64)", or else of the last
-        launch. For a launch on the host the code is specific to its local size. The number of
-        ``dimensions`` of the launches, 1 to 3, defaults to that of the last launch. With a
-        signature it defaults to the number that the kernel queries. For example, get_global_id(1)
-        queries two.
+        For a launch on the host the code is specific to its local size.
 
-        Raises KernelError without a launch or a signature, or if the kernel is refused. Raises
-        ValueError for an invalid signature, or for fewer dimensions than the kernel queries.
+        Parameters
+        ----------
+        dialect : str, optional
+            The language: 'opencl-c', 'sycl', 'cuda', 'hip' or 'c++'. The default is the device's.
+        signature : str, optional
+            The types of the arguments, as in "void(float32[::1], int64)". The default is those of
+            the last launch.
+        device : Device or str, optional
+            The device to generate code for. The default is that of the last launch, or the current
+            device if there is a signature.
+        dimensions : int, optional
+            The number of dimensions of the launches, 1 to 3. It defaults to that of the last
+            launch. With a signature it defaults to the number that the kernel queries. For example,
+            get_global_id(1) queries two.
+
+        Returns
+        -------
+        str
+            The source code.
+
+        Raises
+        ------
+        KernelError
+            If there is neither a launch nor a signature, or if the kernel is refused.
+        ValueError
+            If the signature is invalid, the dialect unknown, or if there are fewer dimensions than
+            the kernel queries.
+        TypeError
+            If the signature has another number of parameters than the kernel.
+
+        Examples
+        --------
+        >>> from entrepot import kernel as ek
+        >>> @ek.kernel
+        ... def scale(numbers, factor):
+        ...     numbers[ek.get_global_id(0)] *= factor
+        >>> signature = "void(float32[::1], float32)"
+        >>> text = scale.source("opencl-c", signature=signature, device="host")
+        >>> "get_global_id(0)" in text
+        True
         """
         text: str = self._translation(dialect, signature, device, dimensions)["source"]
         return text
@@ -122,22 +216,43 @@ class KernelFunction(PythonKernel):
         signature: str | None = None,
         dimensions: int | None = None,
     ) -> None:
-        """Exports the kernel to a C++ header at ``path``; its launch_NAME() runs the kernel on the
-        host without Python.
+        """Export the kernel to a C++ header, whose ``launch_NAME()`` runs it without Python.
 
-        Types, ``dimensions`` and errors as in source(). Also raises KernelError for a kernel with
-        debug=True, and for a scalar without a C++17 type. C++ callers must not pass a written array
-        that overlaps another array.
+        The kernel runs on the host. C++ callers must not pass a written array that overlaps another
+        array. The header of the example declares ``launch_twice(const std::array<std::int64_t, 2>
+        &global, float *image, std::int64_t image_extent1, …)``.
 
-            @kernel
-            def twice(image):
-                i, j = get_global_id(0), get_global_id(1)
-                image[i, j] *= 2
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The path of the header, which is overwritten if it exists.
+        signature : str, optional
+            The types of the arguments, as in "void(float32[::1], int64)". The default is those of
+            the last launch.
+        dimensions : int, optional
+            The number of dimensions of the launches, 1 to 3, with the default of ``source``.
 
-            twice.export("twice.hpp", signature="void(float32[:, ::1])")
+        Raises
+        ------
+        KernelError
+            If there is neither a launch nor a signature, the kernel is refused, debug is True, or a
+            scalar has no C++17 type.
+        ValueError
+            If the signature is invalid, or if there are fewer dimensions than the kernel queries.
 
-        declares ``launch_twice(const std::array<std::int64_t, 2> &global, float *image,
-        std::int64_t image_extent1, …)``.
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from entrepot import kernel as ek
+        >>> @ek.kernel
+        ... def twice(image):
+        ...     i, j = ek.get_global_id(0), ek.get_global_id(1)
+        ...     image[i, j] *= 2
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     header = pathlib.Path(folder, "twice.hpp")
+        ...     twice.export(header, signature="void(float32[:, ::1])")
+        ...     print("launch_twice(" in header.read_text())
+        True
         """
         from .export import export
 
@@ -206,19 +321,57 @@ def kernel(
     dialect: Dialect | None = None,
 ) -> Callable[[Callable[..., None]], KernelFunction]: ...
 def kernel(function: Any = None, /, **options: Any) -> Any:
-    """Makes a function a kernel: ``@kernel``, ``@kernel("void(float32[::1])")`` or
-    ``@kernel(debug=True)``.
+    """Make a function a kernel.
+
+    It is a decorator: ``@kernel``, ``@kernel("void(float32[::1])")`` or ``@kernel(debug=True)``.
 
     A kernel is launched with a range, ``kernel[global, local](arguments…)``: the number of
     work-items, and the number in each group. Each is an int or a tuple of up to three. The first
-    launch with new argument types compiles the kernel. A kernel with a signature, or a list of
-    them, is compiled immediately for the current device. It accepts no other types of arrays, and
-    converts numbers to the types of the signature. The options ``debug``, ``fast_math`` and
-    ``dialect`` are those of KernelFunction.options(). ENTREPOT_KERNEL_DEBUG=1 enables debug for
-    kernels that do not specify it.
+    launch with new argument types compiles the kernel.
 
-    Raises KernelError, with file, line and source, for unsupported constructs. It is raised at the
-    first launch or, with a signature, by the decorator.
+    Parameters
+    ----------
+    function : callable, optional
+        The Python function, which returns nothing.
+    signature : str or sequence of str, optional
+        The types of the arguments, or several alternatives. A kernel with a signature is compiled
+        immediately for the current device. It accepts no other types of arrays, and converts
+        numbers to the types of the signature.
+    debug : bool, optional
+        The option of KernelFunction.options(). ENTREPOT_KERNEL_DEBUG=1 enables debug for kernels
+        that do not specify it.
+    fast_math : bool, optional
+        The option of KernelFunction.options(), by default False.
+    dialect : str, optional
+        The option of KernelFunction.options().
+
+    Returns
+    -------
+    KernelFunction or callable
+        The kernel. Without ``function``, a decorator that makes one.
+
+    Raises
+    ------
+    KernelError
+        If a construct is not supported, with file, line and source. It is raised at the first
+        launch or, with a signature, by the decorator.
+    TypeError
+        If ``function`` is not a Python function, or an option is unknown.
+    ValueError
+        If a signature is invalid, or the dialect unknown.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> @ek.kernel
+    ... def axpy(a, x, y):
+    ...     i = ek.get_global_id(0)
+    ...     y[i] += a * x[i]
+    >>> x = ep.full(4, 3, "float32", device="host")
+    >>> y = ep.full(4, 1, "float32", device="host")
+    >>> axpy[4](2.0, x, y).wait()
+    >>> y.numpy().tolist()
+    [7.0, 7.0, 7.0, 7.0]
     """
     unknown = set(options) - {"debug", "fast_math", "dialect"}
     if unknown:
@@ -248,11 +401,45 @@ def func(
     signature: str | Sequence[str] | None = None, /, *, debug: bool | None = None
 ) -> Callable[[Callable[..., Any]], DeviceFunction]: ...
 def func(function: Any = None, /, **options: Any) -> Any:
-    """Makes a function callable from kernels: ``@func``, or, as in numba-dppy,
-    ``@func("float32(float32)")`` and ``@func(debug=True)``.
+    """Make a function callable from kernels.
 
-    It is compiled for the types of each call. A signature is parsed but has no effect, nor has
-    ``debug``: the function is checked if the kernel that calls it is.
+    It is a decorator: ``@func``, or, as in numba-dppy, ``@func("float32(float32)")`` and
+    ``@func(debug=True)``. The function is compiled for the types of each call.
+
+    Parameters
+    ----------
+    function : callable, optional
+        The Python function.
+    signature : str or sequence of str, optional
+        The types of the arguments and the result. It is parsed but has no effect.
+    debug : bool, optional
+        It has no effect: the function is checked if the kernel that calls it is.
+
+    Returns
+    -------
+    DeviceFunction or callable
+        The function. Without ``function``, a decorator that makes one.
+
+    Raises
+    ------
+    TypeError
+        If ``function`` is not a Python function, or an option is unknown.
+    ValueError
+        If a signature is invalid.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> @ek.func
+    ... def square(x):
+    ...     return x * x
+    >>> @ek.kernel
+    ... def squares(numbers):
+    ...     numbers[ek.get_global_id(0)] = square(ek.get_global_id(0))
+    >>> numbers = ep.zeros(4, "int32", device="host")
+    >>> squares[4](numbers).wait()
+    >>> numbers.numpy().tolist()
+    [0, 1, 4, 9]
     """
     unknown = set(options) - {"debug"}
     if unknown:

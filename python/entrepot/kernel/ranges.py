@@ -12,8 +12,29 @@ DEFAULT_LOCAL_SIZE: tuple[()] = ()
 
 
 class Range(tuple[int, ...]):
-    """Number of work-items in 1 to 3 dimensions, the first being the slowest: ``Range(480,
-    640)``.
+    """Number of work-items in 1 to 3 dimensions, the first being the slowest.
+
+    A Range is a tuple of ints.
+
+    Parameters
+    ----------
+    *extents : int or tuple of int
+        The number of work-items in each dimension: 1 to 3 ints, or one tuple or list of them.
+
+    Raises
+    ------
+    ValueError
+        If there are no extents, or more than 3.
+    TypeError
+        If an extent is not an integer, such as 2.5 or 4 / 2, a float.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> ek.Range(480, 640)
+    Range(480, 640)
+    >>> ek.Range((480, 640)).ndim
+    2
     """
 
     __slots__ = ()
@@ -35,8 +56,31 @@ class Range(tuple[int, ...]):
 
 
 class NdRange:
-    """Numbers of work-items, in total and in a work-group, in each dimension: ``NdRange((480, 640),
-    (8, 8))``.
+    """Numbers of work-items, in total and in a work-group, in each dimension.
+
+    Parameters
+    ----------
+    global_range : Range, int or tuple of int
+        The number of all work-items, in each of 1 to 3 dimensions.
+    local_range : Range, int or tuple of int, optional
+        The number of work-items in a work-group, in each dimension. By default, and with None, the
+        device and the kernel determine it.
+
+    Raises
+    ------
+    ValueError
+        If a range does not have 1 to 3 dimensions, or if the two differ in their number.
+    TypeError
+        If an extent is not an integer.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> space = ek.NdRange((480, 640), (8, 8))
+    >>> space
+    NdRange((480, 640), (8, 8))
+    >>> space.local_range
+    Range(8, 8)
     """
 
     __slots__ = ("global_range", "local_range")

@@ -115,10 +115,35 @@ class Reduction:
 
 
 def reduce(function: Any = None, identity: Any = None) -> Any:
-    """Makes a function of two numbers a reduction: ``total = reduce(lambda a, b: a + b)``, then
-    ``total(array)``; or ``@reduce``.
+    """Make a function of two numbers a reduction, which combines all elements of an array.
 
-    ``identity`` is the result for an empty array.
+    It is also a decorator, ``@reduce``. The order of the elements is unspecified: the function has
+    to be associative and commutative, rounding aside.
+
+    Parameters
+    ----------
+    function : callable, optional
+        A Python function of two numbers, or a DeviceFunction.
+    identity : scalar, optional
+        The result for an empty array. Without it, an empty array raises ValueError.
+
+    Returns
+    -------
+    Reduction or callable
+        A function ``total(array, *, queue=None)`` that returns a Python number, of the type of
+        ``function`` for two elements. Without ``function``, a decorator that makes one.
+
+    Raises
+    ------
+    TypeError
+        If ``function`` is not a Python function.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> total = ek.reduce(lambda a, b: a + b, identity=0)
+    >>> total(ep.asarray(np.arange(5)))
+    10
     """
     if function is None:
         return lambda function: reduce(function, identity)

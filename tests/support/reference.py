@@ -1,0 +1,47 @@
+"""The public names of the package, each of which the reference has."""
+
+from __future__ import annotations
+
+import entrepot
+import entrepot.adapters
+import entrepot.allocators
+import entrepot.check
+import entrepot.hip.objects
+import entrepot.kernel
+import entrepot.memory
+
+
+def public_names() -> list[str]:
+    """Full names of all public objects; those of entrepot that another module also has are under
+    entrepot alone.
+    """
+    lists = {
+        "entrepot": [
+            name for name in entrepot.__all__ if name not in ("__version__", *entrepot._LAZY)
+        ],
+        "entrepot.ffi": [
+            "Library",
+            "Record",
+            "Field",
+            "Handle",
+            "FunctionPointer",
+            "CType",
+            "bits",
+            "anonymous",
+        ],
+        "entrepot.hip": entrepot.hip.objects.__all__,
+    }
+    for module in (
+        entrepot.adapters,
+        entrepot.allocators,
+        entrepot.check,
+        entrepot.kernel,
+        entrepot.memory,
+    ):
+        shared = {
+            name
+            for name in lists["entrepot"]
+            if getattr(module, name, None) is getattr(entrepot, name)
+        }
+        lists[module.__name__] = [name for name in module.__all__ if name not in shared]
+    return [f"{module}.{name}" for module, names in lists.items() for name in names]
