@@ -2,12 +2,12 @@
 #
 # They need root. The packages come from the mirror that apt uses. A root file system is made once, in
 # build/roots/, and used again. One of another processor needs a kernel with binfmt_misc: QEMU runs its
-# programs. Its compiler is a cross compiler, which is not emulated.
+# programs. Its compiler is this machine's cross compiler, which is not emulated.
 #
 # shellcheck shell=bash
 # shellcheck disable=SC2016 # the inner shells expand what is in single quotes
 
-# Prints the Debian release that has a version of Python, or its source package.
+# Prints the Debian release that has a version of Python, or the source package of that version.
 release_of() {
     case $1 in
     3.11) echo bookworm ;;
@@ -19,36 +19,42 @@ release_of() {
 
 # Makes a root file system, unless it is there: make_root ROOT RELEASE PROCESSOR PACKAGES COMMANDS
 #
-# PROCESSOR is one of Debian's names, and PACKAGES are separated by commas; `g++` among them is the
-# cross compiler for another processor. The new root executes COMMANDS.
+# PROCESSOR is one of Debian's names, and PACKAGES are separated by commas. The new root executes
+# COMMANDS.
 make_root() {
     local root=$1 release=$2 processor=$3 packages=$4 commands=${5:-} own mirror
-    [[ ! -e $root/.complete ]] || return 0
     if ((EUID != 0)); then
         echo "Only root can unpack and enter a root file system." >&2
         return 1
     fi
-    SYSTEM_PACKAGES=install tools/system_packages.sh mmdebstrap
     own=$(dpkg --print-architecture)
+    [[ $processor == "$own" ]] || prepare_emulation "$processor"
+    [[ ! -e $root/.complete ]] || return 0
+    SYSTEM_PACKAGES=install tools/system_packages.sh mmdebstrap
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | sed -n 1p)
     if [[ -z $mirror ]]; then
         echo "apt has no mirror of Debian to unpack a root file system from." >&2
         return 1
     fi
-    rm -rf "$root"
+    rm -rf --one-file-system "$root"
     mkdir -p "$root"
     if [[ $processor != "$own" ]]; then
-        prepare_emulation "$processor"
-        packages=${packages/g++/g++-aarch64-linux-gnu:$own}
-        commands='for name in c++:g++ g++:g++ cc:gcc gcc:gcc; do
-                ln -s "/usr/bin/aarch64-linux-gnu-${name#*:}" "/usr/local/bin/${name%:*}"
+        packages=${packages/,g++/}
+        commands='
+            ln -s /host/lib64 /lib64
+            ln -s /host/lib/x86_64-linux-gnu /host/lib/gcc-cross /usr/lib/
+            ln -s /host/aarch64-linux-gnu /usr/
+            ln -s /host/bin/aarch64-linux-gnu-* /usr/bin/
+            for name in c++:g++ g++:g++ cc:gcc gcc:gcc; do
+                ln -s "aarch64-linux-gnu-${name#*:}" "/usr/bin/${name%:*}"
             done
             '$commands
     fi
     apt-config dump | grep '^Acquire::Check-' >"$root.apt" || true # checks of dates, as on this machine
-    mmdebstrap --quiet --mode=root --variant=minbase --architectures="$(printf '%s\n' "$processor" "$own" | uniq | paste -sd,)" \
-        --include="$packages" --aptopt="$root.apt" "$release" "$root" \
-        "deb $mirror $release main" "deb-src $mirror $release main"
+    # Its mounts of /dev and /sys end with it, even if it is killed.
+    unshare --mount mmdebstrap --quiet --mode=root --variant=minbase --architectures="$processor" \
+        --include="$packages" --aptopt="$root.apt" "$release" "$root" "deb $mirror $release main" "deb-src $mirror $release main"
+    [[ $processor == "$own" ]] || mkdir "$root/host"
     in_root "$root" "$commands" >"$root.log" 2>&1 || {
         tail -20 "$root.log" >&2
         return 1
@@ -83,14 +89,14 @@ make_python_root() {
 prepare_emulation() {
     local registered=/proc/sys/fs/binfmt_misc
     [[ $1 == arm64 ]] || { echo "$1 cannot be emulated, only arm64." >&2 && return 2; }
-    SYSTEM_PACKAGES=install tools/system_packages.sh qemu
+    SYSTEM_PACKAGES=install tools/system_packages.sh arm64
     [[ -e $registered/register ]] || mount -t binfmt_misc binfmt_misc "$registered"
     [[ -e $registered/qemu-aarch64 ]] || cat /usr/lib/binfmt.d/qemu-aarch64.conf >"$registered/register"
 }
 
 # Runs a script in a root, with this machine's network: in_root ROOT SCRIPT [ARGUMENT]...
 #
-# Processes that the script leaves end with it.
+# Processes that the script leaves end with it. A root of another processor sees /usr as /host.
 in_root() {
     local root=$1 script=$2
     shift 2
@@ -102,6 +108,7 @@ in_root() {
         mount --rbind /sys "$0/sys"
         mount -t proc proc "$0/proc"
         mount -t tmpfs tmpfs "$0/tmp"
+        [[ ! -d $0/host ]] || mount --bind /usr "$0/host"
         [[ ! -e /etc/pip.conf ]] || mount --bind /etc/pip.conf "$0/etc/pip.conf"
         exec chroot "$0" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin \
             ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} bash -euo pipefail -c "$@"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import random
 import select
@@ -284,9 +283,9 @@ def parser(description: str) -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--tries",
-        type=float,
-        default=math.inf,
-        help="how many smaller cases are tried at most for a failure (default: no limit)",
+        type=int,
+        default=sys.maxsize,
+        help="how many smaller cases are tried for a failure at most (default: no limit)",
     )
     made.add_argument("--patience", type=float, help="seconds after which a case counts as hanging")
     made.add_argument(

@@ -23,7 +23,7 @@ there() {
     graphviz) command -v dot ;;
     chromium) command -v chromium ;;
     mmdebstrap) command -v mmdebstrap ;;
-    qemu) command -v qemu-aarch64-static ;;
+    arm64) command -v qemu-aarch64-static && command -v arch-test && command -v aarch64-linux-gnu-g++ ;;
     clang) echo 'int main() {}' | clang++ -x c++ -fsanitize=thread -o /dev/null - ;;
     esac >/dev/null 2>&1
 }
@@ -43,7 +43,7 @@ packages() {
     graphviz) echo graphviz fonts-dejavu-core ;;
     chromium) echo chromium ;;
     mmdebstrap) echo mmdebstrap ;;
-    qemu) echo qemu-user-static ;;
+    arm64) echo qemu-user-static arch-test g++-aarch64-linux-gnu ;;
     clang) echo clang libclang-rt-dev ;;
     *) echo "system_packages.sh knows nothing by the name '$1'" >&2 && exit 2 ;;
     esac

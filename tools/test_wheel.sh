@@ -9,7 +9,7 @@
 # Variables: PYTHON, the interpreter.
 set -euo pipefail
 
-wheel=$(realpath "$1")
+wheel=$(realpath "${1:?"usage: tools/test_wheel.sh WHEEL"}")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

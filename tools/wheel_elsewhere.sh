@@ -4,7 +4,7 @@
 #
 # Usage: tools/wheel_elsewhere.sh VERSION
 #
-# VERSION is as for tools/pythons.sh, whose root the wheel is built in. The wheel is that of HEAD.
+# VERSION is one of those of tools/pythons.sh with a GIL. The wheel is built in the same root, from HEAD.
 #
 # shellcheck disable=SC2016 # the inner shells expand what is in single quotes
 set -euo pipefail
@@ -12,6 +12,10 @@ cd "$(dirname "$0")/.."
 source tools/debian_root.sh
 
 version=${1:?"usage: tools/wheel_elsewhere.sh VERSION"}
+if [[ $version == *t ]]; then
+    echo "Debian has no package of Python $version, so there is no root with nothing else." >&2
+    exit 2
+fi
 release=$(release_of "$version")
 processor=$(dpkg --print-architecture)
 

@@ -246,7 +246,7 @@ def test_type_error_alone_skips_nanobind_overload(extensions, raised, caught):
     assert caught in run(sys.executable, "-c", source, PYTHONPATH=extensions)
 
 
-@pytest.mark.parametrize(
+on_each_device = pytest.mark.parametrize(
     "device",
     [
         "host",
@@ -254,12 +254,16 @@ def test_type_error_alone_skips_nanobind_overload(extensions, raised, caught):
         pytest.param("cuda:0", marks=pytest.mark.cuda),
     ],
 )
+
+
+@on_each_device
 def test_program_without_python_runs_on_each_device(programs, device):
     assert run(programs / "two_queues", device) == f"{device}: 338350\n"
 
 
-def test_first_program_copies_to_a_device_and_back(programs):
-    assert run(programs / "round_trip/round_trip") == "host: 0 1 2 3 4 5\n"
+@on_each_device
+def test_first_program_copies_to_a_device_and_back(programs, device):
+    assert run(programs / "round_trip/round_trip", device) == f"{device}: 0 1 2 3 4 5\n"
 
 
 def test_program_without_python_names_absent_device(programs):

@@ -43,6 +43,8 @@ public:
     const Memory &memory() const noexcept { return memory_; }
     // Leaves an array that may only be destroyed.
     Memory take_memory() && noexcept { return std::move(memory_); }
+    // The element whose indices are 0. The access log does not see accesses through the pointer:
+    // call `memory().wait_for_host()` before them.
     void *data() const noexcept { return data_; }
     const Dtype &dtype() const noexcept { return dtype_; }
     const Layout &layout() const noexcept { return layout_; }

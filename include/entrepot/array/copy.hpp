@@ -49,7 +49,8 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &qu
 //
 // Blocks: until `from` has been read, if the host may write to it without Entrepot's knowledge.
 //         That is host-accessible memory that is borrowed or was exported. Does not block during
-//         capture.
+//         capture. Other memory may still be read when the call returns: wait_for_host() before a
+//         write through `from.data()`.
 Array copy_to(const Array &from, UsmKind kind, const Queue &queue);
 
 }  // namespace entrepot

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <version>
 
 #ifdef __cpp_lib_mdspan
@@ -84,20 +85,28 @@ public:
     // The elements as a std::mdspan, whose layout is layout_right with `is_contiguous`, else
     // layout_stride.
     //
-    // Throws: std::invalid_argument for reversed and broadcast axes, which layout_stride cannot
-    //         describe ([mdspan.layout.stride.cons]).
+    // Throws: std::invalid_argument for reversed, broadcast and overlapping axes, which
+    //         layout_stride cannot describe ([mdspan.layout.stride.cons]).
     auto mdspan() const {
         using Extents = std::dextents<std::int64_t, N>;
         if constexpr (is_contiguous) {
             return std::mdspan<T, Extents>(data_, Extents(extents_));
         } else {
             std::array<std::int64_t, N> strides = strides_;
+            std::array<std::pair<std::int64_t, std::int64_t>, N> axes;  // stride and extent
             for (std::size_t axis = 0; axis < N; ++axis) {
                 if (extents_[axis] < 2)
-                    strides[axis] = 1;  // of no element, but it has to be positive
-                else if (strides[axis] <= 0)
-                    throw std::invalid_argument("an axis is reversed or broadcast, and std::mdspan "
-                                                "needs positive strides: copy the array first");
+                    strides[axis] = 1;  // unused, but it has to be positive
+                axes[axis] = {strides[axis], std::max<std::int64_t>(extents_[axis], 1)};
+            }
+            std::ranges::sort(axes);
+            std::int64_t least = 1;  // stride of an axis whose elements are apart
+            for (const auto &[stride, extent] : axes) {
+                if (extent > 1 && stride < least)
+                    throw std::invalid_argument("an axis is reversed or broadcast, or elements "
+                                                "overlap, which std::mdspan cannot describe: copy "
+                                                "the array first");
+                least = std::max(least, stride * extent);
             }
             return std::mdspan<T, Extents, std::layout_stride>(data_, {Extents(extents_), strides});
         }

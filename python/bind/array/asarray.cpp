@@ -86,17 +86,17 @@ std::optional<Array> in_place(const Array &array, const std::optional<Device> &d
     return std::nullopt;
 }
 
-Array placed(const Array &array, const Options &options, const Queue &queue) {
+Array placed(const Array &array, const Options &options) {
     std::optional<Device> device =
         options.device ? std::optional(device_from(options.device)) : std::nullopt;
     const std::optional<UsmKind> kind =
         options.kind ? std::optional(kind_from(options.kind)) : std::nullopt;
     if (is_true(options.copy)) {
-        if (queue && device)
-            check_queue(queue, *device);
-        const Queue &target = queue ? queue : device ? device->default_queue() : array.queue();
+        const Placement where = device || options.queue
+                                    ? placement_from(options.device, options.kind, options.queue)
+                                    : Placement{array.queue(), kind.value_or(array.kind())};
         const ReleaseGil released;
-        return copy_to(array, kind.value_or(device ? default_kind(*device) : array.kind()), target);
+        return copy_to(array, where.kind, where.queue);
     }
     if (std::optional<Array> there = in_place(array, device, kind))
         return *std::move(there);
@@ -116,7 +116,7 @@ Array with_options(const Options &options) {
     if (options.dtype)
         check_dtype(array, options);
     if (options.device || options.kind || request.copy_allowed)
-        array = placed(array, options, request.queue);
+        array = placed(array, options);
     if (request.queue) {
         if (array.size() != 0 && !reaches(request.queue, array))
             throw Error(

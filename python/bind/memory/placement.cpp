@@ -14,18 +14,13 @@ Queue queue_for(PyObject *device, PyObject *queue) {
     if (!is_given(queue))
         return is_given(device) ? device_from(device).default_queue() : registry::current_queue();
     Queue result = queue_from(queue);
-    if (is_given(device))
-        check_queue(result, device_from(device));
+    if (is_given(device) && device_from(device) != result.device())
+        throw Error(ErrorKind::value, "the queue is of ", result.device(),
+                    ", but the device asked for is ", device_from(device));
     return result;
 }
 
 }  // namespace
-
-void check_queue(const Queue &queue, const Device &device) {
-    if (queue.device() != device)
-        throw Error(ErrorKind::value, "the queue is of ", queue.device(),
-                    ", but the device asked for is ", device);
-}
 
 UsmKind kind_from(PyObject *object) {
     if (!PyUnicode_Check(object))

@@ -13,9 +13,6 @@ UsmKind kind_from(PyObject *object);
 // Host memory on the host, device memory on any other device.
 UsmKind default_kind(const Device &device);
 
-// Throws: ValueError if the queue belongs to another device.
-void check_queue(const Queue &queue, const Device &device);
-
 struct Placement {
     Queue queue;
     UsmKind kind;

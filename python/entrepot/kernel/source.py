@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import linecache
 from types import CodeType, FunctionType
@@ -10,10 +11,8 @@ from types import CodeType, FunctionType
 from .._core import KernelError
 
 # Text and first line of each function as read when it was decorated, because the file may change
-# before
-# the launch. The key is file and code. Code alone is not enough: functions in two files with the
-# same text
-# have equal code objects.
+# before the launch. The key is file and code. Code alone is not enough: functions in two files with
+# the same text have equal code objects.
 _read: dict[tuple[str, CodeType], tuple[str, int]] = {}
 
 
@@ -25,7 +24,11 @@ def remember(function: FunctionType) -> None:
         return
     linecache.checkcache(file)
     lines = linecache.getlines(file, function.__globals__)
-    if not lines or first > len(lines):
+    if not lines:
+        # From Python 3.13 on, inspect knows what was typed at the prompt or given to -c.
+        with contextlib.suppress(OSError, TypeError):
+            lines = inspect.findsource(function)[0]
+    if first > len(lines):
         return
     if code.co_name == "<lambda>":
         _read[file, code] = "".join(lines), 1

@@ -111,8 +111,9 @@ def device_array(
     >>> image.shape, image.nbytes
     ((480, 640), 1228800)
     """
-    of_queue = device is None and queue is not None
-    target = device_context(queue).device if of_queue else find_device(device)
+    if device is None and queue is not None:
+        device = device_context(queue).device
+    target = find_device(device)
     return empty(
         shape, dtype, device=target, queue=queue, kind=None if target.backend == "host" else kind
     )

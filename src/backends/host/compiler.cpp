@@ -77,12 +77,11 @@ std::optional<std::string> find_program(const std::string &name) {
     return std::nullopt;
 }
 
-// In order of preference; each may carry options ("ccache g++", "g++ -m64").
+// In order of preference, or the only one that CXX names. It may carry options ("ccache g++").
 std::vector<std::string> candidates() {
-    std::vector<std::string> found{"c++", "g++", "clang++"};
     if (const std::string chosen = environment("CXX", ""); !chosen.empty())
-        found.insert(found.begin(), chosen);
-    return found;
+        return {chosen};
+    return {"c++", "g++", "clang++"};
 }
 
 // Starts the command with its output and errors on `output`, no input, and no signal blocked or
@@ -200,6 +199,9 @@ bool environment_names_files() {
 }
 
 std::string no_compiler() {
+    if (const std::string chosen = environment("CXX", ""); !chosen.empty())
+        return "kernels on the host are compiled by the program that CXX names, and '" + chosen +
+               "' was not found in the PATH; install it, or unset CXX";
     std::string tried;
     for (const std::string &candidate : candidates())
         tried += (tried.empty() ? "" : ", ") + candidate;

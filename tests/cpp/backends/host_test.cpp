@@ -266,14 +266,20 @@ TEST_CASE("memory: allocation larger than the machine is refused") {
 // ---------------------------------------------------------------- programs
 
 TEST_CASE("programs: missing compiler is refused with the tried names") {
-    const Environment no_path("PATH", "/nowhere"), chosen("CXX", "my-compiler -O9");
+    const Environment no_path("PATH", "/nowhere"), none_chosen("CXX", "");
     const Build refused = build(subject().indices);
     CHECK(refused.status == EP_UNAVAILABLE);
-    for (const char *word : {"my-compiler", "c++", "g++", "clang++", "CXX"})
+    for (const char *word : {"c++", "g++", "clang++", "CXX"})
         CHECK_MESSAGE(says(word), last_error());
     std::uint32_t mask = 99;
     CONTRACT_OK(bench().table.program_dialects(bench().device, &mask));
     CHECK(mask == 0);
+}
+
+TEST_CASE("programs: missing compiler of CXX is refused, although there are others") {
+    const Environment chosen("CXX", "my-compiler -O9");
+    CHECK(build(subject().indices).status == EP_UNAVAILABLE);
+    CHECK_MESSAGE(says("'my-compiler -O9' was not found in the PATH"), last_error());
 }
 
 TEST_CASE("programs: CXX chooses the compiler and may carry options") {

@@ -11,6 +11,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
+from support.processes import completed
 
 
 def add_one(a):
@@ -56,3 +57,24 @@ def test_import_of_entrepot_does_not_load_kernel():
         "assert callable(ep.kernel) and 'entrepot.kernel' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+TYPED = """
+import entrepot as ep
+@ep.kernel
+def double(a):
+    a[ep.kernel.get_global_id(0)] *= 2
+
+a = ep.full(3, 2, "int32", device="host")
+double[3](a).wait()
+print(memoryview(a).tolist())
+"""
+
+
+@pytest.mark.parametrize("options", [("-c", TYPED), ("-",), ("-i", "-q")])
+def test_kernel_without_a_file_runs_if_python_has_its_source(options):
+    done = completed([sys.executable, *options], input=TYPED)
+    if "-" not in options and sys.version_info >= (3, 13):
+        assert "[4, 4, 4]" in done.stdout, done.stderr
+    else:
+        assert "the source of double was not found" in done.stderr
