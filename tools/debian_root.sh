@@ -45,8 +45,11 @@ make_root() {
             ln -s /host/lib/x86_64-linux-gnu /host/lib/gcc-cross /usr/lib/
             ln -s /host/aarch64-linux-gnu /usr/
             ln -s /host/bin/aarch64-linux-gnu-* /usr/bin/
+            # A cross compiler does not know the processor that runs the programs.
             for name in c++:g++ g++:g++ cc:gcc gcc:gcc; do
-                ln -s "aarch64-linux-gnu-${name#*:}" "/usr/bin/${name%:*}"
+                printf "#!/bin/bash\nexec aarch64-linux-gnu-%s \"\${@/-march=native/-march=armv8-a}\"\n" "${name#*:}" \
+                    >"/usr/bin/${name%:*}"
+                chmod +x "/usr/bin/${name%:*}"
             done
             '$commands
     fi

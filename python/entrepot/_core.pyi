@@ -300,7 +300,7 @@ class Device:
     @property
     def partitions(self) -> list[str]:
         """
-        Supported arguments of sub_devices(): any of 'equally', 'counts' and 'affinity'.
+        Supported arguments of sub_devices(), any of 'equally', 'counts' and 'affinity'.
         """
 
     @property
@@ -453,7 +453,7 @@ class Device:
     @property
     def queue(self) -> Queue:
         """
-        The default queue: in order, in the default context. Every access returns the same queue.
+        The default queue, in order and in the default context. Every access returns the same queue.
         """
 
     def addressof_ref(self) -> int:
@@ -618,7 +618,7 @@ class Event:
         Parameters
         ----------
         later : Event
-            The event that ends the time.
+            The event at the end of the interval.
 
         Returns
         -------
@@ -674,8 +674,8 @@ class Queue:
     DeviceError
         If the device cannot measure time, or no device matches the selector.
     ValueError
-        If the capsule is consumed, the selector is malformed, or the context
-        belongs to another backend.
+        If the capsule is consumed, the selector is malformed, or the device is not
+        in the context.
     TypeError
         If the object is not a queue or device, or an option is given for a queue
         that is wrapped.
@@ -793,7 +793,7 @@ class Queue:
 
     @property
     def backend(self) -> str:
-        """The device's backend: 'opencl', 'host' …"""
+        """The device's backend, such as 'opencl' or 'host'."""
 
     @property
     def is_idle(self) -> bool:
@@ -1245,7 +1245,7 @@ class Array:
         """
     @property
     def kind(self) -> str:
-        """'host', 'device' or 'shared': where the memory can be accessed."""
+        """One of 'host', 'device' and 'shared'. It states where the memory can be accessed."""
     @property
     def read_only(self) -> bool:
         """True if the elements cannot be changed through this array."""
@@ -1400,7 +1400,8 @@ class Array:
         DeviceError
             If no device matches, or the device does not support the kind.
         ValueError
-            If the kind is unknown, or the queue is of another device.
+            If the kind is unknown, the selector is malformed, or the queue is of another
+            device.
 
         Examples
         --------
@@ -1677,14 +1678,14 @@ def asarray(
         that was copied may be changed when the call returns. The default is False.
     device : Device or str, optional
         The device that the memory must already be on, unless ``copy=True``. Without
-        ``kind``, the device ``'host'`` accepts any memory that the host can access.
-        The default accepts any device. A copy is then on the device of ``queue``, else
-        on the same device.
+        ``kind``, or with ``kind='host'``, the device ``'host'`` accepts any memory that
+        the host can access. The default accepts any device. A copy is then on the
+        device of ``queue``, else on the same device.
     kind : str, optional
         The kind that the memory must already have, unless ``copy=True``: 'host',
-        'device' or 'shared'. The default accepts any kind. With ``device``, a copy is
-        then 'host' memory on the host and 'device' memory elsewhere. Without, it has
-        the kind of the memory.
+        'device' or 'shared'. The default accepts any kind. With ``device`` or
+        ``queue``, a copy is then 'host' memory on the host and 'device' memory
+        elsewhere. Without, it has the kind of the memory.
     queue : Queue, optional
         The array's default queue, which must be able to use the memory. A copy is
         allocated on its device. The default is described at ``Array.queue``.
@@ -1702,9 +1703,12 @@ def asarray(
     ExchangeError
         If the memory cannot be viewed. The message names the protocol and the reason.
     TypeError
-        If the object holds no memory.
+        If the object holds no memory, or the dtype is unknown.
     ValueError
-        If ``protocol`` is unknown.
+        If ``protocol`` or the kind is unknown, the selector is malformed, or a copy is
+        for a queue of another device.
+    DeviceError
+        If no device matches.
     USMAllocationError
         If the copy cannot be allocated.
 
@@ -1756,6 +1760,13 @@ def from_dlpack(
     ExchangeError
         If the memory cannot be viewed. The error is a BufferError, and its message has
         the reason.
+    ValueError
+        If the kind is unknown, the selector is malformed, or a copy is for a queue of
+        another device.
+    TypeError
+        If the dtype is unknown.
+    DeviceError
+        If no device matches.
     USMAllocationError
         If the copy cannot be allocated.
 
@@ -1895,11 +1906,12 @@ def empty(
     DeviceError
         If no device matches, or the device does not support the kind.
     ValueError
-        If an extent is negative, the kind is unknown, or the queue is of another device.
+        If an extent is negative, the kind is unknown, the selector is malformed, or the
+        queue is of another device.
     TypeError
         If the dtype is unknown, or an argument has the wrong type.
     OverflowError
-        If the bytes of the array are more than 64 bits can count.
+        If the size in bytes exceeds 64 bits.
 
     Examples
     --------
@@ -1948,11 +1960,12 @@ def zeros(
     DeviceError
         If no device matches, or the device does not support the kind.
     ValueError
-        If an extent is negative, the kind is unknown, or the queue is of another device.
+        If an extent is negative, the kind is unknown, the selector is malformed, or the
+        queue is of another device.
     TypeError
         If the dtype is unknown, or an argument has the wrong type.
     OverflowError
-        If the bytes of the array are more than 64 bits can count.
+        If the size in bytes exceeds 64 bits.
 
     Examples
     --------
@@ -2003,12 +2016,12 @@ def full(
     DeviceError
         If no device matches, or the device does not support the kind.
     ValueError
-        If an extent is negative, the kind is unknown, or the queue is of another device.
+        If an extent is negative, the kind is unknown, the selector is malformed, or the
+        queue is of another device.
     TypeError
         If the dtype is unknown, or an argument has the wrong type.
     OverflowError
-        If the value does not fit ``dtype``, or the bytes are more than 64 bits can
-        count.
+        If the value does not fit ``dtype``, or the size in bytes exceeds 64 bits.
     ExchangeError
         If Python has no number for ``dtype``, such as float8_e5m2.
 
@@ -2128,12 +2141,7 @@ class ArrayHandle:
     ((3,), Dtype('int32'))
     """
 
-    def __init__(self, data: bytes) -> None:
-        """
-        Make a handle from the bytes that bytes(handle) returned.
-
-        Raises ValueError for other bytes, and for a handle of another version.
-        """
+    def __init__(self, data: bytes) -> None: ...
 
     def open(self) -> Array:
         """
@@ -2205,7 +2213,7 @@ class LocalMemory:
     shape : int or tuple of int
         Each work-group gets memory for ``shape`` elements of ``dtype``. A bare int
         without ``dtype`` is a number of bytes.
-    dtype : Dtype or str, optional
+    dtype : dtype_like, optional
         The type of an element. The default is 'uint8'.
 
     Raises
@@ -2286,7 +2294,8 @@ class Launcher:
     ... }'''
     >>> add = ep.Program(source, "host").kernel("add")
     >>> numbers = np.arange(4, dtype="int32")
-    >>> event = add[4](numbers, np.int32(10))  # has ended: it was given NumPy's array
+    >>> ten = np.int32(10)
+    >>> event = add[4](numbers, ten)  # already done: the call waits for NumPy arrays
     >>> numbers
     array([10, 11, 12, 13], dtype=int32)
     """
@@ -2323,6 +2332,12 @@ class KernelLauncher:
         If the kernel, its range or its arguments are not supported.
     TypeError
         If an argument has another type.
+    ValueError
+        If an extent of the range is negative.
+    IndexError
+        If indices are checked and one is out of bounds.
+    ExchangeError
+        If the memory of an argument cannot be viewed.
 
     Examples
     --------
@@ -2936,7 +2951,10 @@ class Memory:
         """The device that the memory was allocated on."""
     @property
     def sycl_queue(self) -> Any:
-        """The queue that the memory was allocated with: the caller's object if one was passed."""
+        """
+        The queue that the memory was allocated with. It is the caller's object if one was
+        passed.
+        """
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         """
@@ -2945,7 +2963,7 @@ class Memory:
         Raises AttributeError for memory that is not SYCL memory.
         """
     def __new__(
-        cls, other: object, /, *, alignment: int = 0, queue: object | None = None, copy: bool = False
+        cls, nbytes: object, *, alignment: int = 0, queue: object | None = None, copy: bool = False
     ) -> Self: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """
@@ -3161,14 +3179,14 @@ class MemoryUSMHost(Memory):
 
     Parameters
     ----------
-    nbytes_or_obj : int or object
+    nbytes : int or object
         A number of bytes, to allocate memory on the queue's device. An object with
         ``__sycl_usm_array_interface__``, or an Array: its memory is viewed without
         a copy, from the lowest byte to the highest. That memory must be of the same
         kind.
     alignment : int, optional
-        The alignment of the first byte, a power of two in bytes. The default, 0, is
-        any.
+        The alignment of the first byte, a power of two in bytes. The default, 0,
+        accepts any, as does a negative number.
     queue : Queue, optional
         The queue to allocate with. A device or selector stands for its default
         queue. The default is SYCL's default device, or the current queue if there
@@ -3180,15 +3198,16 @@ class MemoryUSMHost(Memory):
     Raises
     ------
     ValueError
-        If the object's memory cannot be viewed, the number of bytes is not
-        positive, or the alignment is not a power of two.
+        If the number of bytes is not positive, the alignment is not a power of two,
+        or the selector is malformed. Also if the object's memory cannot be viewed,
+        a view is not aligned, or the queue is in another context.
     InterfaceError
         If the object's interface is malformed or untrue. It is a ValueError as
         well.
     USMAllocationError
         If the memory cannot be allocated.
     DeviceError
-        If the device does not support the kind.
+        If no device matches, or the device does not support the kind.
 
     Examples
     --------
@@ -3206,14 +3225,14 @@ class MemoryUSMShared(Memory):
 
     Parameters
     ----------
-    nbytes_or_obj : int or object
+    nbytes : int or object
         A number of bytes, to allocate memory on the queue's device. An object with
         ``__sycl_usm_array_interface__``, or an Array: its memory is viewed without
         a copy, from the lowest byte to the highest. That memory must be of the same
         kind.
     alignment : int, optional
-        The alignment of the first byte, a power of two in bytes. The default, 0, is
-        any.
+        The alignment of the first byte, a power of two in bytes. The default, 0,
+        accepts any, as does a negative number.
     queue : Queue, optional
         The queue to allocate with. A device or selector stands for its default
         queue. The default is SYCL's default device, or the current queue if there
@@ -3225,15 +3244,16 @@ class MemoryUSMShared(Memory):
     Raises
     ------
     ValueError
-        If the object's memory cannot be viewed, the number of bytes is not
-        positive, or the alignment is not a power of two.
+        If the number of bytes is not positive, the alignment is not a power of two,
+        or the selector is malformed. Also if the object's memory cannot be viewed,
+        a view is not aligned, or the queue is in another context.
     InterfaceError
         If the object's interface is malformed or untrue. It is a ValueError as
         well.
     USMAllocationError
         If the memory cannot be allocated.
     DeviceError
-        If the device does not support the kind.
+        If no device matches, or the device does not support the kind.
 
     Examples
     --------
@@ -3251,14 +3271,14 @@ class MemoryUSMDevice(Memory):
 
     Parameters
     ----------
-    nbytes_or_obj : int or object
+    nbytes : int or object
         A number of bytes, to allocate memory on the queue's device. An object with
         ``__sycl_usm_array_interface__``, or an Array: its memory is viewed without
         a copy, from the lowest byte to the highest. That memory must be of the same
         kind.
     alignment : int, optional
-        The alignment of the first byte, a power of two in bytes. The default, 0, is
-        any.
+        The alignment of the first byte, a power of two in bytes. The default, 0,
+        accepts any, as does a negative number.
     queue : Queue, optional
         The queue to allocate with. A device or selector stands for its default
         queue. The default is SYCL's default device, or the current queue if there
@@ -3270,15 +3290,16 @@ class MemoryUSMDevice(Memory):
     Raises
     ------
     ValueError
-        If the object's memory cannot be viewed, the number of bytes is not
-        positive, or the alignment is not a power of two.
+        If the number of bytes is not positive, the alignment is not a power of two,
+        or the selector is malformed. Also if the object's memory cannot be viewed,
+        a view is not aligned, or the queue is in another context.
     InterfaceError
         If the object's interface is malformed or untrue. It is a ValueError as
         well.
     USMAllocationError
         If the memory cannot be allocated.
     DeviceError
-        If the device does not support the kind.
+        If no device matches, or the device does not support the kind.
 
     Examples
     --------
@@ -3486,8 +3507,7 @@ class CStr(Pointer):
         encoding : str, optional
             The encoding of the bytes. The default is ``"utf-8"``.
         errors : str, optional
-            The treatment of bytes that the encoding does not have. The default, ``"strict"``,
-            raises.
+            How to treat bytes that cannot be decoded. The default, ``"strict"``, raises.
 
         Returns
         -------
@@ -3497,7 +3517,7 @@ class CStr(Pointer):
         Raises
         ------
         UnicodeDecodeError
-            If the encoding does not have the bytes, and ``errors`` is ``"strict"``.
+            If the bytes are not valid in the encoding, and ``errors`` is ``"strict"``.
         LookupError
             If the encoding is unknown.
 
@@ -3516,8 +3536,8 @@ class CStr(Pointer):
         encoding : str, optional
             The encoding of the result. The default is ``"utf-8"``.
         errors : str, optional
-            The treatment of characters that the encoding does not have. The default,
-            ``"strict"``, raises.
+            How to treat characters that cannot be encoded. The default, ``"strict"``,
+            raises.
 
         Returns
         -------
@@ -3681,6 +3701,8 @@ class DeviceArray(Pointer):
         ValueError
             If arguments contradict each other or the size of the memory, if ``stream`` is 0, or
             if the array has been freed.
+        OverflowError
+            If ``stream`` is negative, or has more than 64 bits.
 
         Examples
         --------
@@ -3762,7 +3784,8 @@ class ListOfBytes(Pointer):
         If an element is not bytes, a str or a CStr, or if ``pyobj`` is one text in place of
         a list.
     ValueError
-        If a str has a NUL inside, or a CStr has none. The message has the index.
+        If a str contains a NUL, or a CStr is not terminated by one. The message has the
+        index.
 
     Examples
     --------
@@ -3807,8 +3830,8 @@ class ListOfBytes(Pointer):
         Returns
         -------
         list
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -3828,8 +3851,8 @@ class ListOfBytes(Pointer):
         Returns
         -------
         tuple
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -3911,8 +3934,8 @@ class ListOfPointer(Pointer):
         Returns
         -------
         list
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -3932,8 +3955,8 @@ class ListOfPointer(Pointer):
         Returns
         -------
         tuple
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4014,8 +4037,8 @@ class ListOfInt(Pointer):
         Returns
         -------
         list
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4035,8 +4058,8 @@ class ListOfInt(Pointer):
         Returns
         -------
         tuple
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4117,8 +4140,8 @@ class ListOfUnsigned(Pointer):
         Returns
         -------
         list
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4138,8 +4161,8 @@ class ListOfUnsigned(Pointer):
         Returns
         -------
         tuple
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4220,8 +4243,8 @@ class ListOfLong(Pointer):
         Returns
         -------
         list
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4241,8 +4264,8 @@ class ListOfLong(Pointer):
         Returns
         -------
         tuple
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4323,8 +4346,8 @@ class ListOfUnsignedLong(Pointer):
         Returns
         -------
         list
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4344,8 +4367,8 @@ class ListOfUnsignedLong(Pointer):
         Returns
         -------
         tuple
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4426,8 +4449,8 @@ class ListOfInt64(Pointer):
         Returns
         -------
         list
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4447,8 +4470,8 @@ class ListOfInt64(Pointer):
         Returns
         -------
         tuple
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4529,8 +4552,8 @@ class ListOfUInt64(Pointer):
         Returns
         -------
         list
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4550,8 +4573,8 @@ class ListOfUInt64(Pointer):
         Returns
         -------
         tuple
-            The elements: ints, bytes or None (NULL) of a ListOfBytes, Pointers of a
-            ListOfPointer.
+            The elements: Pointers for a ListOfPointer, bytes or None (NULL) for a
+            ListOfBytes, else ints.
 
         Raises
         ------
@@ -4572,7 +4595,7 @@ class PointerToInt(ListOfInt):
     """
     The address of one C integer. Its ``value`` reads and writes the integer.
 
-    ``allocate()`` makes one without an initial number: it is 0.
+    ``allocate()`` makes one whose integer is 0.
 
     Parameters
     ----------
@@ -4632,7 +4655,7 @@ class PointerToUnsigned(ListOfUnsigned):
     """
     The address of one C integer. Its ``value`` reads and writes the integer.
 
-    ``allocate()`` makes one without an initial number: it is 0.
+    ``allocate()`` makes one whose integer is 0.
 
     Parameters
     ----------
@@ -4692,7 +4715,7 @@ class PointerToLong(ListOfLong):
     """
     The address of one C integer. Its ``value`` reads and writes the integer.
 
-    ``allocate()`` makes one without an initial number: it is 0.
+    ``allocate()`` makes one whose integer is 0.
 
     Parameters
     ----------
@@ -4752,7 +4775,7 @@ class PointerToUnsignedLong(ListOfUnsignedLong):
     """
     The address of one C integer. Its ``value`` reads and writes the integer.
 
-    ``allocate()`` makes one without an initial number: it is 0.
+    ``allocate()`` makes one whose integer is 0.
 
     Parameters
     ----------
@@ -4812,7 +4835,7 @@ class PointerToInt64(ListOfInt64):
     """
     The address of one C integer. Its ``value`` reads and writes the integer.
 
-    ``allocate()`` makes one without an initial number: it is 0.
+    ``allocate()`` makes one whose integer is 0.
 
     Parameters
     ----------
@@ -4872,7 +4895,7 @@ class PointerToUInt64(ListOfUInt64):
     """
     The address of one C integer. Its ``value`` reads and writes the integer.
 
-    ``allocate()`` makes one without an initial number: it is 0.
+    ``allocate()`` makes one whose integer is 0.
 
     Parameters
     ----------
@@ -5072,7 +5095,7 @@ class Record(Pointer):
         ValueError
             If the number is below one.
         OverflowError
-            If the array would have more bytes than there can be.
+            If the size of the array in bytes is too large.
 
         Examples
         --------

@@ -129,17 +129,19 @@ class CType:
     form : Form
         The conversion to Python.
     kind : str, optional
-        The dtype of a number or character, such as ``"int32"``. The default, ``"none"``, is that
-        of other types.
+        The dtype of a number or character, such as ``"int32"``. The default, ``"none"``, is for
+        types without a dtype.
 
     Examples
     --------
-    >>> from entrepot.ffi import Library, c_char, c_int
-    >>> library = Library("labels", sonames=["liblabels.so.1"])
-    >>> @library.struct(size=12, alignment=4)
-    ... class label:
-    ...     number: c_int @ 0
-    ...     text: c_char * 8 @ 4
+    >>> from entrepot import hip
+    >>> from entrepot.ffi import Library, c_raw
+    >>> library = Library("hip", sonames=["libamdhip64.so.7"])
+    >>> @library.struct(size=16, alignment=1)
+    ... class hipUUID_t:
+    ...     bytes: c_raw * 16 @ 0
+    >>> hip.hipUUID_t.bytes.size  # the same declaration in entrepot.hip
+    16
     """
 
     __slots__ = ("form", "kind")
@@ -213,7 +215,8 @@ class bits:
     ... class hipDeviceArch_t:
     ...     hasGlobalInt32Atomics: bits(c_uint, 0, 1) @ 0
     ...     hasGlobalFloatAtomicExch: bits(c_uint, 1, 1) @ 0
-    >>> hip.hipDeviceArch_t.hasGlobalFloatAtomicExch.first_bit  # entrepot.hip declares it so
+    >>> arch = hip.hipDeviceArch_t  # the same declaration in entrepot.hip
+    >>> arch.hasGlobalFloatAtomicExch.first_bit
     1
     """
 
@@ -592,10 +595,7 @@ class Library:
     # Declarations.
 
     def function(self, declaration: Any) -> Any:
-        """Declare a function of the library. A decorator.
-
-        Annotations of pointers, such as ``In[Pointer]``, require
-        ``from __future__ import annotations``.
+        """Decorator that declares a function of the library.
 
         Parameters
         ----------
@@ -675,13 +675,13 @@ class Library:
         ... class hipMemcpyKind:
         ...     hipMemcpyHostToHost = 0
         ...     hipMemcpyHostToDevice = 1
-        >>> hip.hipMemcpyKind(1).name  # entrepot.hip declares it so
+        >>> hip.hipMemcpyKind(1).name  # the same declaration in entrepot.hip
         'hipMemcpyHostToDevice'
         """
         return lambda declaration: _Declaration(lambda: _make_enum(declaration, type.kind))
 
     def opaque(self, declaration: Any) -> Any:
-        """Declare an opaque struct. A decorator.
+        """Decorator that declares an opaque struct.
 
         Its pointers are handles, which are not interchangeable with those of other structs.
 
@@ -702,7 +702,7 @@ class Library:
         >>> library = Library("hip", sonames=["libamdhip64.so.7"])
         >>> @library.opaque
         ... class ihipStream_t: ...
-        >>> issubclass(hip.ihipStream_t, Handle)  # entrepot.hip declares it so
+        >>> issubclass(hip.ihipStream_t, Handle)  # the same declaration in entrepot.hip
         True
         """
         return _Declaration(lambda: make_handle(declaration.__name__, _attributes(declaration)))
@@ -732,7 +732,7 @@ class Library:
         ...     x: c_uint32 @ 0 = 1
         ...     y: c_uint32 @ 4 = 1
         ...     z: c_uint32 @ 8 = 1
-        >>> [*hip.dim3(x=32)]  # entrepot.hip declares it so
+        >>> [*hip.dim3(x=32)]  # the same declaration in entrepot.hip
         [32, 1, 1]
         """
         return lambda declaration: _Declaration(
@@ -756,19 +756,23 @@ class Library:
 
         Examples
         --------
-        >>> from entrepot.ffi import Library, c_float, c_int32
-        >>> library = Library("numbers", sonames=["libnumbers.so.1"])
-        >>> @library.union(size=4, alignment=4)
-        ... class number:
-        ...     whole: c_int32 @ 0
-        ...     real: c_float @ 0
+        >>> from entrepot import hip
+        >>> from entrepot.ffi import Library, c_char, c_int
+        >>> library = Library("hip", sonames=["libamdhip64.so.7"])
+        >>> @library.union(size=64, alignment=8)
+        ... class hipLaunchAttributeValue:
+        ...     pad: c_char * 64 @ 0
+        ...     cooperative: c_int @ 0
+        >>> value = hip.hipLaunchAttributeValue  # the same declaration in entrepot.hip
+        >>> value.pad.offset, value.cooperative.offset
+        (0, 0)
         """
         return lambda declaration: _Declaration(
             lambda: self._make_record(declaration, size, alignment, True)
         )
 
     def callback(self, declaration: Any) -> Any:
-        """Declare a function pointer, as :meth:`function` declares a function. A decorator.
+        """Decorator that declares a function pointer, as :meth:`function` declares a function.
 
         Parameters
         ----------
@@ -792,7 +796,8 @@ class Library:
         >>> library = Library("hip", sonames=["libamdhip64.so.7"])
         >>> @library.callback
         ... def hipHostFn_t(userData: Pointer) -> None: ...
-        >>> hip.hipHostFn_t(lambda data: print("done"))(None)  # entrepot.hip declares it so
+        >>> function_type = hip.hipHostFn_t  # the same declaration in entrepot.hip
+        >>> function_type(lambda data: print("done"))(None)
         done
         """
         _check_annotated(declaration)
@@ -819,12 +824,9 @@ class Library:
 
         Examples
         --------
-        >>> from entrepot import hip
         >>> from entrepot.ffi import Library
         >>> library = Library("hip", sonames=["libamdhip64.so.7"])
         >>> flag = library.choice("hipGetDevicePropertiesR0600", present=1, absent=0)
-        >>> hip.hipIpcMemLazyEnablePeerAccess in (0, 1)  # entrepot.hip declares it so
-        True
         """
         return _Choice(symbol, present, absent)
 

@@ -77,8 +77,8 @@ public:
     // Blocks: until the work is done, without the GIL.
     void wait() const;
     // Returns: the seconds from this event to `later`.
-    // Throws: DeviceError if one is not done or marks no work; ValueError if one has no time,
-    //         because its queue was made without profiling.
+    // Throws: DeviceError if one is not done or marks no work, or they belong to two backends.
+    //         ValueError if one has no time, because its queue was made without profiling.
     double seconds_until(const Event &later) const;
     void *native() const;                    // nullptr for the done event
     std::uint64_t capture() const noexcept;  // Queue::capture at the time it was recorded

@@ -465,8 +465,8 @@ const Protocol device_array_protocol{"entrepot.adapters", nullptr, is_ours, read
 
 PyMethodDef device_array_methods[] = {
     {"configure", with_keywords(configure), METH_FASTCALL | METH_KEYWORDS,
-     "configure($self, /, *, typestr=…, shape=…, strides=…, itemsize=…, read_only=…, "
-     "stream=…, _force=False)\n--\n\n"
+     "configure($self, /, *, typestr=..., shape=..., strides=..., itemsize=..., read_only=..., "
+     "stream=..., _force=False)\n--\n\n"
      "Describe the elements at the address.\n\n"
      "Arguments that are left out keep their values. The number of bytes must not change,\n"
      "unless ``_force=True``. A call that raises has changed nothing.\n\n"
@@ -500,7 +500,9 @@ PyMethodDef device_array_methods[] = {
      "    If an argument has the wrong type.\n"
      "ValueError\n"
      "    If arguments contradict each other or the size of the memory, if ``stream`` is 0, or\n"
-     "    if the array has been freed.\n\n"
+     "    if the array has been freed.\n"
+     "OverflowError\n"
+     "    If ``stream`` is negative, or has more than 64 bits.\n\n"
      "Examples\n"
      "--------\n"
      ">>> from entrepot.adapters import DeviceArray\n"

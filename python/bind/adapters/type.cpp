@@ -100,7 +100,8 @@ constexpr const char *strings_doc =
     "    If an element is not bytes, a str or a CStr, or if ``pyobj`` is one text in place of\n"
     "    a list.\n"
     "ValueError\n"
-    "    If a str has a NUL inside, or a CStr has none. The message has the index.\n\n"
+    "    If a str contains a NUL, or a CStr is not terminated by one. The message has the\n"
+    "    index.\n\n"
     "Examples\n"
     "--------\n"
     ">>> from entrepot.adapters import ListOfBytes\n"
@@ -156,7 +157,7 @@ constexpr const char *numbers_doc =
     "18446744073709551615";
 constexpr const char *number_doc =
     "The address of one C integer. Its ``value`` reads and writes the integer.\n\n"
-    "``allocate()`` makes one without an initial number: it is 0.\n\n"
+    "``allocate()`` makes one whose integer is 0.\n\n"
     "Parameters\n"
     "----------\n"
     "pyobj : list, tuple or object\n"

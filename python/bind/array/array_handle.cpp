@@ -119,9 +119,7 @@ void init_array_handle(nb::module_ &m) {
         ">>> handle.shape, handle.dtype\n"
         "((3,), Dtype('int32'))")
         .def("__init__", &construct, "data"_a.none(),
-             nb::sig("def __init__(self, data: bytes) -> None"),
-             "Make a handle from the bytes that bytes(handle) returned.\n\n"
-             "Raises ValueError for other bytes, and for a handle of another version.")
+             nb::sig("def __init__(self, data: bytes) -> None"))
         .def("open", &open, nb::sig("def open(self) -> Array"),
              "The shared array in this process.\n\n"
              "It is the same memory at another address. May be called any number of times, in\n"

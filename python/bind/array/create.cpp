@@ -182,7 +182,8 @@ constexpr const char *placement_doc =
     "DeviceError\n"
     "    If no device matches, or the device does not support the kind.\n"
     "ValueError\n"
-    "    If an extent is negative, the kind is unknown, or the queue is of another device.\n"
+    "    If an extent is negative, the kind is unknown, the selector is malformed, or the\n"
+    "    queue is of another device.\n"
     "TypeError\n"
     "    If the dtype is unknown, or an argument has the wrong type.\n";
 
@@ -213,21 +214,21 @@ void init_create(nb::module_ &m) {
         "empty($module, shape, dtype" + by_place +
         "An Array of new, uninitialized memory, C-contiguous." + shape_doc + placement_doc +
         "OverflowError\n"
-        "    If the bytes of the array are more than 64 bits can count.\n\n"
+        "    If the size in bytes exceeds 64 bits.\n\n"
         "Examples\n"
         "--------\n"
         ">>> array = ep.empty((2, 3), \"float32\", device=\"host\")\n"
         ">>> array.shape, array.nbytes\n"
         "((2, 3), 24)";
-    static const std::string zeros_doc =
-        "zeros($module, shape, dtype" + by_place +
-        "An Array of new memory in which all bits are zero." + shape_doc + placement_doc +
-        "OverflowError\n"
-        "    If the bytes of the array are more than 64 bits can count.\n\n"
-        "Examples\n"
-        "--------\n"
-        ">>> ep.zeros(3, \"int32\", device=\"host\")\n"
-        "Array([0, 0, 0], dtype=int32, device=host, kind=host)";
+    static const std::string zeros_doc = "zeros($module, shape, dtype" + by_place +
+                                         "An Array of new memory in which all bits are zero." +
+                                         shape_doc + placement_doc +
+                                         "OverflowError\n"
+                                         "    If the size in bytes exceeds 64 bits.\n\n"
+                                         "Examples\n"
+                                         "--------\n"
+                                         ">>> ep.zeros(3, \"int32\", device=\"host\")\n"
+                                         "Array([0, 0, 0], dtype=int32, device=host, kind=host)";
     static const std::string full_doc =
         "full($module, shape, value, dtype" + by_place +
         "An Array of new memory in which every element is ``value``." + shape_doc +
@@ -235,8 +236,7 @@ void init_create(nb::module_ &m) {
         "    The value of each element. A Scalar must be of ``dtype``.\n" +
         placement_doc +
         "OverflowError\n"
-        "    If the value does not fit ``dtype``, or the bytes are more than 64 bits can\n"
-        "    count.\n"
+        "    If the value does not fit ``dtype``, or the size in bytes exceeds 64 bits.\n"
         "ExchangeError\n"
         "    If Python has no number for ``dtype``, such as float8_e5m2.\n\n"
         "Examples\n"

@@ -219,7 +219,7 @@ PyGetSetDef attributes[] = {
      "those that CuPy's ExternalStream wraps, are not kept alive: they must outlive the Queue.",
      nullptr},
     {"kind", getter<get_kind>, nullptr,
-     "Where the memory can be accessed, 'host', 'device' or 'shared'.", nullptr},
+     "One of 'host', 'device' and 'shared'. It states where the memory can be accessed.", nullptr},
     {"read_only", getter<get_read_only>, nullptr,
      "True if the elements cannot be changed through this array.", nullptr},
     {"data_ptr", getter<get_data_ptr>, nullptr, "Address of the first element, an int.", nullptr},

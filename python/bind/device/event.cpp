@@ -94,7 +94,7 @@ PyMethodDef methods[] = {
      "Parameters\n"
      "----------\n"
      "later : Event\n"
-     "    The event that ends the time.\n\n"
+     "    The event at the end of the interval.\n\n"
      "Returns\n"
      "-------\n"
      "float\n"

@@ -646,7 +646,7 @@ PyMethodDef methods[] = {
      "ValueError\n"
      "    If the number is below one.\n"
      "OverflowError\n"
-     "    If the array would have more bytes than there can be.\n\n"
+     "    If the size of the array in bytes is too large.\n\n"
      "Examples\n"
      "--------\n"
      ">>> from entrepot import hip\n"

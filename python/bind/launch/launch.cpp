@@ -263,7 +263,8 @@ constexpr const char *launcher_doc =
     "... }'''\n"
     ">>> add = ep.Program(source, \"host\").kernel(\"add\")\n"
     ">>> numbers = np.arange(4, dtype=\"int32\")\n"
-    ">>> event = add[4](numbers, np.int32(10))  # has ended: it was given NumPy's array\n"
+    ">>> ten = np.int32(10)\n"
+    ">>> event = add[4](numbers, ten)  # already done: the call waits for NumPy arrays\n"
     ">>> numbers\n"
     "array([10, 11, 12, 13], dtype=int32)";
 
@@ -284,7 +285,7 @@ void init_launch(nb::module_ &m) {
         "shape : int or tuple of int\n"
         "    Each work-group gets memory for ``shape`` elements of ``dtype``. A bare int\n"
         "    without ``dtype`` is a number of bytes.\n"
-        "dtype : Dtype or str, optional\n"
+        "dtype : dtype_like, optional\n"
         "    The type of an element. The default is 'uint8'.\n\n"
         "Raises\n"
         "------\n"

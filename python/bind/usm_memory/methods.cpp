@@ -315,7 +315,8 @@ PyGetSetDef usm_memory_attributes[] = {
     {"nbytes", getter<get_nbytes>, nullptr, "Number of bytes.", nullptr},
     {"size", getter<get_nbytes>, nullptr, "Number of bytes.", nullptr},
     {"sycl_queue", getter<get_queue>, nullptr,
-     "The queue that the memory was allocated with, the caller's object if one was passed.",
+     "The queue that the memory was allocated with. It is the caller's object if one was\n"
+     "passed.",
      nullptr},
     {"sycl_context", getter<get_context>, nullptr, "The context that the memory is bound to.",
      nullptr},

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <string>
 #include <structmember.h>
 #include <utility>
 
@@ -26,120 +27,60 @@ namespace {
 // One row for each kind. The numbers are those of the SYCL runtime.
 std::array<UsmClass, 3> classes{{
     {"entrepot.memory.MemoryUSMHost", UsmKind::host, 3,
-     "MemoryUSMHost(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
-     "Host memory that the queue's device can access.\n\n"
-     "Parameters\n"
-     "----------\n"
-     "nbytes_or_obj : int or object\n"
-     "    A number of bytes, to allocate memory on the queue's device. An object with\n"
-     "    ``__sycl_usm_array_interface__``, or an Array: its memory is viewed without\n"
-     "    a copy, from the lowest byte to the highest. That memory must be of the same\n"
-     "    kind.\n"
-     "alignment : int, optional\n"
-     "    The alignment of the first byte, a power of two in bytes. The default, 0, is\n"
-     "    any.\n"
-     "queue : Queue, optional\n"
-     "    The queue to allocate with. A device or selector stands for its default\n"
-     "    queue. The default is SYCL's default device, or the current queue if there\n"
-     "    is no such device. A copy of USM memory is made with the queue of the\n"
-     "    original by default. A view accepts a queue in its memory's context.\n"
-     "copy : bool, optional\n"
-     "    True to copy the bytes of the object to new memory. The default is False.\n\n"
-     "Raises\n"
-     "------\n"
-     "ValueError\n"
-     "    If the object's memory cannot be viewed, the number of bytes is not\n"
-     "    positive, or the alignment is not a power of two.\n"
-     "InterfaceError\n"
-     "    If the object's interface is malformed or untrue. It is a ValueError as\n"
-     "    well.\n"
-     "USMAllocationError\n"
-     "    If the memory cannot be allocated.\n"
-     "DeviceError\n"
-     "    If the device does not support the kind.\n\n"
-     "Examples\n"
-     "--------\n"
+     "MemoryUSMHost(nbytes, *, alignment=0, queue=None, copy=False)",
+     "Host memory that the queue's device can access.",
      ">>> memory = ep.memory.MemoryUSMHost(8, queue=\"host\")\n"
      ">>> memory.copy_from_host(b\"Entrepot\")\n"
      ">>> bytes(memoryview(memory)[:5])\n"
      "b'Entre'"},
     {"entrepot.memory.MemoryUSMShared", UsmKind::shared, 2,
-     "MemoryUSMShared(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
-     "Memory that moves between the host and the queue's device. Both can access it.\n\n"
-     "Parameters\n"
-     "----------\n"
-     "nbytes_or_obj : int or object\n"
-     "    A number of bytes, to allocate memory on the queue's device. An object with\n"
-     "    ``__sycl_usm_array_interface__``, or an Array: its memory is viewed without\n"
-     "    a copy, from the lowest byte to the highest. That memory must be of the same\n"
-     "    kind.\n"
-     "alignment : int, optional\n"
-     "    The alignment of the first byte, a power of two in bytes. The default, 0, is\n"
-     "    any.\n"
-     "queue : Queue, optional\n"
-     "    The queue to allocate with. A device or selector stands for its default\n"
-     "    queue. The default is SYCL's default device, or the current queue if there\n"
-     "    is no such device. A copy of USM memory is made with the queue of the\n"
-     "    original by default. A view accepts a queue in its memory's context.\n"
-     "copy : bool, optional\n"
-     "    True to copy the bytes of the object to new memory. The default is False.\n\n"
-     "Raises\n"
-     "------\n"
-     "ValueError\n"
-     "    If the object's memory cannot be viewed, the number of bytes is not\n"
-     "    positive, or the alignment is not a power of two.\n"
-     "InterfaceError\n"
-     "    If the object's interface is malformed or untrue. It is a ValueError as\n"
-     "    well.\n"
-     "USMAllocationError\n"
-     "    If the memory cannot be allocated.\n"
-     "DeviceError\n"
-     "    If the device does not support the kind.\n\n"
-     "Examples\n"
-     "--------\n"
+     "MemoryUSMShared(nbytes, *, alignment=0, queue=None, copy=False)",
+     "Memory that moves between the host and the queue's device. Both can access it.",
      ">>> memory = ep.memory.MemoryUSMShared(3, queue=\"host\")\n"
      ">>> memory.memset(7)\n"
      ">>> np.asarray(memory)\n"
      "array([7, 7, 7], dtype=uint8)"},
     {"entrepot.memory.MemoryUSMDevice", UsmKind::device, 1,
-     "MemoryUSMDevice(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
-     "Memory of the queue's device that the host cannot access.\n\n"
-     "Parameters\n"
-     "----------\n"
-     "nbytes_or_obj : int or object\n"
-     "    A number of bytes, to allocate memory on the queue's device. An object with\n"
-     "    ``__sycl_usm_array_interface__``, or an Array: its memory is viewed without\n"
-     "    a copy, from the lowest byte to the highest. That memory must be of the same\n"
-     "    kind.\n"
-     "alignment : int, optional\n"
-     "    The alignment of the first byte, a power of two in bytes. The default, 0, is\n"
-     "    any.\n"
-     "queue : Queue, optional\n"
-     "    The queue to allocate with. A device or selector stands for its default\n"
-     "    queue. The default is SYCL's default device, or the current queue if there\n"
-     "    is no such device. A copy of USM memory is made with the queue of the\n"
-     "    original by default. A view accepts a queue in its memory's context.\n"
-     "copy : bool, optional\n"
-     "    True to copy the bytes of the object to new memory. The default is False.\n\n"
-     "Raises\n"
-     "------\n"
-     "ValueError\n"
-     "    If the object's memory cannot be viewed, the number of bytes is not\n"
-     "    positive, or the alignment is not a power of two.\n"
-     "InterfaceError\n"
-     "    If the object's interface is malformed or untrue. It is a ValueError as\n"
-     "    well.\n"
-     "USMAllocationError\n"
-     "    If the memory cannot be allocated.\n"
-     "DeviceError\n"
-     "    If the device does not support the kind.\n\n"
-     "Examples\n"
-     "--------\n"
+     "MemoryUSMDevice(nbytes, *, alignment=0, queue=None, copy=False)",
+     "Memory of the queue's device that the host cannot access.",
      ">>> memory = ep.memory.MemoryUSMDevice(8, alignment=64, queue=\"host\")\n"
      ">>> memory.copy_from_host(np.arange(2, dtype=\"int32\"))\n"
      ">>> memory.copy_to_host().view(\"int32\")\n"
      "array([0, 1], dtype=int32)"},
 }};
+
+// The sections of the docstring that all rows share.
+constexpr const char *parameters_doc =
+    "Parameters\n"
+    "----------\n"
+    "nbytes : int or object\n"
+    "    A number of bytes, to allocate memory on the queue's device. An object with\n"
+    "    ``__sycl_usm_array_interface__``, or an Array: its memory is viewed without\n"
+    "    a copy, from the lowest byte to the highest. That memory must be of the same\n"
+    "    kind.\n"
+    "alignment : int, optional\n"
+    "    The alignment of the first byte, a power of two in bytes. The default, 0,\n"
+    "    accepts any, as does a negative number.\n"
+    "queue : Queue, optional\n"
+    "    The queue to allocate with. A device or selector stands for its default\n"
+    "    queue. The default is SYCL's default device, or the current queue if there\n"
+    "    is no such device. A copy of USM memory is made with the queue of the\n"
+    "    original by default. A view accepts a queue in its memory's context.\n"
+    "copy : bool, optional\n"
+    "    True to copy the bytes of the object to new memory. The default is False.\n\n"
+    "Raises\n"
+    "------\n"
+    "ValueError\n"
+    "    If the number of bytes is not positive, the alignment is not a power of two,\n"
+    "    or the selector is malformed. Also if the object's memory cannot be viewed,\n"
+    "    a view is not aligned, or the queue is in another context.\n"
+    "InterfaceError\n"
+    "    If the object's interface is malformed or untrue. It is a ValueError as\n"
+    "    well.\n"
+    "USMAllocationError\n"
+    "    If the memory cannot be allocated.\n"
+    "DeviceError\n"
+    "    If no device matches, or the device does not support the kind.\n\n";
 
 constexpr const char *base_doc =
     "Bytes of USM memory, allocated or borrowed.\n\n"
@@ -253,8 +194,10 @@ PyType_Spec base_spec = {"entrepot.memory.Memory", sizeof(UsmMemoryObject), 0, f
 
 // Returns nullptr with an exception set on failure.
 PyTypeObject *make_class(const UsmClass &row) {
+    const std::string doc = std::string(row.signature) + "\n--\n\n" + row.summary + "\n\n" +
+                            parameters_doc + "Examples\n--------\n" + row.example;
     std::array<PyType_Slot, 6> slots{{
-        {Py_tp_doc, const_cast<char *>(row.doc)},
+        {Py_tp_doc, const_cast<char *>(doc.c_str())},  // PyType_FromSpec copies it
         // Without these slots, PyType_FromSpec would install those of classes written in Python.
         {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
         {Py_tp_traverse, reinterpret_cast<void *>(traverse)},

@@ -43,7 +43,10 @@ struct UsmClass {
     const char *name;  // with its module
     UsmKind kind;
     int number;  // the value of get_usm_type_enum
-    const char *doc;
+    // parts of the docstring
+    const char *signature;
+    const char *summary;
+    const char *example;
     PyTypeObject *type = nullptr;
 };
 std::span<const UsmClass> usm_classes() noexcept;

@@ -43,7 +43,7 @@ class Request:
     device : str, optional
         The device with the memory that importers are given. The default is ``"host"``.
     protocols : tuple of str, optional
-        The names of the protocols to check. By default they are those that the target speaks.
+        The names of the protocols to check. By default they are those that the target supports.
     only : tuple of str, optional
         Patterns of the clauses to check, as of fnmatch. The default is all.
     skip : tuple of str, optional
@@ -68,7 +68,7 @@ class Request:
     target: str
     side: str | None = None
     device: str = "host"
-    protocols: tuple[str, ...] = ()  # empty: those that the target speaks
+    protocols: tuple[str, ...] = ()  # empty: those that the target supports
     only: tuple[str, ...] = ("*",)
     skip: tuple[str, ...] = ()
     copies: bool = False  # an importer that promises a copy

@@ -185,7 +185,7 @@ def vectorize(function: Any) -> Any:
     Returns
     -------
     Vectorized or callable
-        A function ``f(a, b, out=None, queue=None)`` of the parameters of ``function``, with the
+        A function ``f(a, b, *, out=None, queue=None)`` of the parameters of ``function``, with the
         array for the result and the queue as keywords. With signatures, a decorator that makes one.
 
     Raises

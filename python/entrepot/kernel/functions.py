@@ -59,6 +59,10 @@ class KernelFunction(PythonKernel):
     - ``wait``: True if the call waits for the kernel. By default, it waits if an argument is not an
       Array and the host can access its memory, such as a NumPy array.
 
+    A launch raises KernelError for an unsupported kernel, range or argument, and TypeError for
+    arguments of other types. It raises ValueError for a negative extent, and IndexError for a
+    checked index out of bounds. It raises ExchangeError for memory that cannot be viewed.
+
     ``function`` is the original function, ``specializations`` the number of compilations in this
     process.
 
@@ -108,9 +112,7 @@ class KernelFunction(PythonKernel):
         fast_math: bool | None = None,
         dialect: Dialect | None = None,
     ) -> KernelFunction:
-        """Make a kernel of the same function with other options.
-
-        Options that are not given keep their values.
+        """Make a kernel of the same function with other options; None keeps an option's value.
 
         Parameters
         ----------
@@ -118,7 +120,7 @@ class KernelFunction(PythonKernel):
             True if indices are checked. A launch then waits, and raises IndexError with the line
             and the work-item of an index out of bounds.
         fast_math : bool, optional
-            The option of compilers of this name.
+            True to let compilers reorder and approximate floating-point operations.
         dialect : str, optional
             The language of the generated code, if the device supports several: 'opencl-c', 'sycl',
             'cuda', 'hip' or 'c++'. A launch raises DeviceError if the device does not build it.
@@ -143,7 +145,7 @@ class KernelFunction(PythonKernel):
         ...     i = ek.get_global_id(0)
         ...     numbers[i] = numbers[i + 1]
         >>> numbers = ep.zeros(4, "float32", device="host")
-        >>> shift.options(debug=True)[4](numbers)  # doctest: +ELLIPSIS
+        >>> shift.options(debug=True)[4](numbers)
         Traceback (most recent call last):
         IndexError: ...index 4 is out of bounds...
         """
@@ -239,6 +241,8 @@ class KernelFunction(PythonKernel):
             scalar has no C++17 type.
         ValueError
             If the signature is invalid, or if there are fewer dimensions than the kernel queries.
+        TypeError
+            If the signature has another number of parameters than the kernel.
 
         Examples
         --------
@@ -338,12 +342,12 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         immediately for the current device. It accepts no other types of arrays, and converts
         numbers to the types of the signature.
     debug : bool, optional
-        The option of KernelFunction.options(). ENTREPOT_KERNEL_DEBUG=1 enables debug for kernels
-        that do not specify it.
+        See KernelFunction.options(). ENTREPOT_KERNEL_DEBUG=1 enables debug for kernels that do
+        not specify it.
     fast_math : bool, optional
-        The option of KernelFunction.options(), by default False.
+        See KernelFunction.options(). The default is False.
     dialect : str, optional
-        The option of KernelFunction.options().
+        See KernelFunction.options(). The default is the device's.
 
     Returns
     -------

@@ -72,7 +72,8 @@ Called as ``{{0}}(dimension=0)``.
 Parameters
 ----------
 dimension : int, optional
-    The dimension, 0 to 2, by default 0, known when the kernel is compiled. 0 is the slowest.
+    The dimension, from 0, the slowest, to 2: a constant when the kernel is compiled. The default
+    is 0.
 
 Returns
 -------
@@ -221,9 +222,9 @@ get_num_sub_groups = Builtin(
 class Item:
     """Work-item, the first parameter of numba-dpex's kernels.
 
-    If annotated ``Item`` or ``NdItem``, it is not an argument of the launch. Its methods are the
-    functions of the index space: ``item.get_id(0)`` is get_global_id(0), ``item.get_group()`` the
-    work-group, and so on.
+    A parameter that is annotated ``Item`` or ``NdItem`` is not an argument of the launch. Its
+    methods are the functions of the index space: ``item.get_id(0)`` is get_global_id(0),
+    ``item.get_group()`` the work-group, and so on.
 
     Examples
     --------
@@ -273,10 +274,10 @@ barrier = Builtin(
     f"""\
 Wait until all work-items of the work-group have arrived.
 
-Called as ``barrier(fence=both)``.
+Called as ``barrier(fence=CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)``.
 
-No work-item of the group continues before all are here. All of them have to reach the barrier, or
-none.
+All work-items of the group must reach the barrier, or none. Global memory is ordered among the
+work-items of the group only.
 
 Parameters
 ----------
@@ -293,10 +294,10 @@ sub_group_barrier = Builtin(
     f"""\
 Wait until all work-items of the sub-group have arrived.
 
-Called as ``sub_group_barrier(fence=both)``.
+Called as ``sub_group_barrier(fence=CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)``.
 
-No work-item of the sub-group continues before all are here. All of them have to reach the barrier,
-or none.
+All work-items of the sub-group must reach the barrier, or none. Global memory is ordered among the
+work-items of the sub-group only.
 
 Parameters
 ----------
@@ -306,19 +307,33 @@ Parameters
 
 Examples
 --------
-{_REVERSE.format("sub_group_barrier()")}""",
+>>> from entrepot import kernel as ek
+>>> @ek.kernel
+... def spread_first(numbers):
+...     shared = ek.local.array(4, ek.int32)
+...     i = ek.get_local_id(0)
+...     shared[i] = numbers[i]
+...     ek.sub_group_barrier()
+...     numbers[i] = shared[i - ek.get_sub_group_local_id()]
+>>> numbers = ep.asarray(np.arange(5, 9, dtype="int32"))
+>>> spread_first[4, 4](numbers).wait()
+>>> numbers.numpy().tolist()
+[5, 5, 5, 5]
+""",
 )
 group_barrier = Builtin(
     "group_barrier",
     f"""\
 Wait until all work-items of the work-group have arrived, as ``barrier()`` does.
 
-Called as ``group_barrier(group=None)``. The name is numba-dpex's.
+Called as ``group_barrier(group=None, /, scope='work_group')``. The name is numba-dpex's.
 
 Parameters
 ----------
-group : optional
-    The work-group, as ``item.get_group()`` returns it, given by its place. It may be left out.
+group : object, optional
+    The work-group, as ``item.get_group()`` returns it. It has no effect.
+scope : str, optional
+    One of MemoryScope. It has no effect.
 
 {_OUTSIDE}
 
@@ -343,7 +358,8 @@ mem_fence = Builtin(
     f"""\
 Order this work-item's accesses before the fence and those after it.
 
-Called as ``mem_fence(fence=both, order='seq_cst', scope='device')``.
+Called as
+``mem_fence(fence=CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE, order='seq_cst', scope='device')``.
 
 The fence does not wait for other work-items.
 
@@ -543,7 +559,7 @@ index : int or tuple of int
     The index of the element, an int for each dimension."""
 
 _UPDATE = f"""\
-Replace ``array[index]`` by {{1}}.
+Atomically replace ``array[index]`` with {{1}}.
 
 Called as ``atomic.{{0}}(array, index, value, *, order='relaxed', scope='device')``.
 
@@ -577,7 +593,7 @@ _NUMBERS, _BITS = "integers or floats", "integers"
 atomic = Namespace(
     "atomic",
     """\
-Updates of an element that are not interrupted by other work-items, in global or local memory.
+Atomic operations on an element of an array in global or local memory.
 
 The functions ``add``, ``sub``, ``min``, ``max``, ``and_``, ``or_``, ``xor`` and ``exchange`` take
 an array, the index of an element and a value. They return the old value of the element. There are
@@ -598,13 +614,13 @@ Examples
     {
         "add": _UPDATE.format("add", "``array[index] + value``", _NUMBERS, 30),
         "sub": _UPDATE.format("sub", "``array[index] - value``", _NUMBERS, -16),
-        "min": _UPDATE.format("min", "the smaller of it and ``value``", _NUMBERS, 5),
-        "max": _UPDATE.format("max", "the larger of it and ``value``", _NUMBERS, 12),
+        "min": _UPDATE.format("min", "the minimum of ``array[index]`` and ``value``", _NUMBERS, 5),
+        "max": _UPDATE.format("max", "the maximum of ``array[index]`` and ``value``", _NUMBERS, 12),
         "and_": _UPDATE.format("and_", "``array[index] & value``", _BITS, 4),
         "or_": _UPDATE.format("or_", "``array[index] | value``", _BITS, 15),
         "xor": _UPDATE.format("xor", "``array[index] ^ value``", _BITS, 8),
         "exchange": f"""\
-Replace ``array[index]`` by ``value``.
+Atomically replace ``array[index]`` with ``value``.
 
 Called as ``atomic.exchange(array, index, value, *, order='relaxed', scope='device')``.
 
@@ -635,7 +651,7 @@ Examples
 (0, 7)
 """,
         "compare_exchange": f"""\
-Replace ``array[index]`` by ``desired`` if it equals ``expected``.
+Atomically replace ``array[index]`` with ``desired`` if it equals ``expected``.
 
 Called as
 ``atomic.compare_exchange(array, index, expected, desired, *, order='relaxed', scope='device')``.
@@ -670,7 +686,7 @@ Examples
 1
 """,
         "load": f"""\
-Read ``array[index]``.
+Atomically read ``array[index]``.
 
 Called as ``atomic.load(array, index, *, order='relaxed', scope='device')``.
 
@@ -699,7 +715,7 @@ Examples
 1
 """,
         "store": f"""\
-Write ``value`` to ``array[index]``.
+Atomically write ``value`` to ``array[index]``.
 
 Called as ``atomic.store(array, index, value, *, order='relaxed', scope='device')``.
 

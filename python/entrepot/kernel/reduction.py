@@ -136,7 +136,7 @@ def reduce(function: Any = None, identity: Any = None) -> Any:
     Raises
     ------
     TypeError
-        If ``function`` is not a Python function.
+        If ``function`` is neither a Python function nor a DeviceFunction.
 
     Examples
     --------

@@ -304,7 +304,7 @@ ep_range choose_local_range(const Specialization &made, ep_range range, const De
                     " has ", range.global[axis], " work-items, which work-groups of ",
                     range.local[axis],
                     " do not divide; round the range up and let the work-items beyond do nothing",
-                    range.ndim == 1 ? ". A range of two dimensions is kernel[(rows, columns),]"
+                    range.ndim == 1 ? ". A range of two dimensions is kernel[(rows, columns), None]"
                                     : "");
         if (!made.compiled.uses_groups && device.backend().is_host())
             std::fill(std::begin(range.local), std::end(range.local), 0);
