@@ -45,6 +45,7 @@ def main(site: Path, folder: Path) -> int:
         browser = playwright.chromium.launch(executable_path=chromium, args=sandbox)
         for width in (LAPTOP, PHONE):
             tab = browser.new_page(viewport={"width": width, "height": HEIGHT})
+            tab.set_default_timeout(120_000)  # milliseconds, for a loaded machine
             for path in pages:
                 name = path.relative_to(site)
                 tab.goto(path.as_uri())
