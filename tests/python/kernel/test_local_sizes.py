@@ -117,7 +117,7 @@ def test_non_dividing_local_size_is_always_refused():
         with pytest.raises(
             ep.KernelError,
             match=r"dimension 0 has 12 work-items, which work-groups of 5 do not divide.*"
-            r"A range of two dimensions is kernel\[\(rows, columns\),\]",
+            r"A range of two dimensions is kernel\[\(rows, columns\), None\]",
         ):
             kernel[12, 5](out, x)
         kernel[12, 4](out, x)
