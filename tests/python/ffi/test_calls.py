@@ -15,8 +15,17 @@ import weakref
 
 import pytest
 
-from entrepot.ffi import Freed, Library, ListOfInt, Pointer, c_int
+from entrepot.ffi import CStr, Freed, In, Library, ListOfInt, Pointer, c_int, c_size_t
 from ffi import sample
+
+
+def test_annotation_of_a_class_may_be_evaluated():
+    """It is not text, as in modules without ``from __future__ import annotations``."""
+
+    def strlen(text): ...
+
+    strlen.__annotations__ = {"text": In[CStr], "return": c_size_t}
+    assert Library("libc", sonames=["libc.so.6"]).function(strlen)(b"four") == 4
 
 
 class TestValues:
