@@ -323,6 +323,26 @@ std::string DeviceEmitter::inversion_helper(Dtype dtype) {
     return called;
 }
 
+// Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) makes bounds of a loop over
+// work-items of `if id == n`. If n is negative, the process ends; if the id is compared with two
+// values, elements are left out. An id that the compiler does not recognize is compared correctly.
+std::string DeviceEmitter::opaque_id(const ir::Expression &operand) {
+    if (!target_.vectorizes_items || is_cuda_like() || function_ != &module_.kernel())
+        return "";
+    if (!definitions_)
+        definitions_.emplace(module_.kernel());
+    const std::optional<ir::Expression> known = definitions_->resolved(operand);
+    const ir::Expression *id = known ? &*known : nullptr;
+    while (id != nullptr && id->op == ir::Op::convert && is_integer(id->type.dtype))
+        id = &id->operands[0];
+    if (id == nullptr || id->op != ir::Op::index ||
+        (id->text != "global_id" && id->text != "local_id"))
+        return "";
+    const std::string cast =
+        operand.type.dtype == dtypes::int64 ? "" : "(" + value_type(operand.type.dtype) + ")";
+    return "(" + text(operand, binds_unary) + " ^ " + cast + opaque_zero() + ")";
+}
+
 // Expression for a 0 that compilers cannot fold: no group has 2^30 work-items. With 2^31, SYCL's
 // compiler could fold it, because it is told that sizes fit an int.
 std::string DeviceEmitter::opaque_zero() {

@@ -118,6 +118,9 @@ protected:
     // Name of a function that inverts the bits of integers of the type if C's operator is unusable;
     // else empty.
     virtual std::string inversion_helper(Dtype) { return ""; }
+    // Text of an id that the compiler cannot recognize; empty if the operand is no id, or may be
+    // one.
+    virtual std::string opaque_id(const ir::Expression &) { return ""; }
     // Line that prevents contraction of a function's products and sums; empty if they may be
     // contracted.
     virtual std::string no_contraction_line() const { return ""; }
@@ -211,6 +214,7 @@ private:
     Spelled spell(const ir::Expression &expression);
     Spelled spell_constant(const ir::Expression &expression, bool exact);
     Spelled spell_binary(const ir::Expression &expression, std::string_view sign, int binding);
+    Spelled spell_equality(const ir::Expression &expression, std::string_view sign);
     bool needs_unsigned(Dtype dtype, bool multiplies) const;
     bool needs_unsigned(const ir::Expression &value) const {
         return !value.no_overflow && needs_unsigned(value.type.dtype, value.op == ir::Op::multiply);

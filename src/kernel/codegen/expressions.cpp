@@ -153,6 +153,18 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
             binding};
 }
 
+Spelled Emitter::spell_equality(const ir::Expression &expression, std::string_view sign) {
+    for (const int side : {0, 1}) {
+        const ir::Expression &id = expression.operands[side],
+                             &other = expression.operands[1 - side];
+        const std::string hidden = other.op == ir::Op::constant ? "" : opaque_id(id);
+        if (!hidden.empty())
+            return {hidden + " " + std::string(sign) + " " + text(other, binds_equal + 1),
+                    binds_equal};
+    }
+    return spell_binary(expression, sign, binds_equal);
+}
+
 std::string Emitter::factor_text(const ir::Expression &factor, int binding) {
     const std::string name = opaque_factor_helper(factor);
     return name.empty() ? text(factor, binding) : name + "(" + exact_text(factor, binds_any) + ")";
@@ -438,11 +450,11 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return spell_binary(expression, ">=", binds_less);
     case ir::Op::equal:
         return is_complex(operands[0].type.dtype) ? by_helper("equal", operands[0].type.dtype)
-                                                  : spell_binary(expression, "==", binds_equal);
+                                                  : spell_equality(expression, "==");
     case ir::Op::not_equal:
         return is_complex(operands[0].type.dtype)
                    ? Spelled{"!" + by_helper("equal", operands[0].type.dtype).text, binds_unary}
-                   : spell_binary(expression, "!=", binds_equal);
+                   : spell_equality(expression, "!=");
     case ir::Op::logic_and:
         return {text(operands[0], binds_and) + " && " + text(operands[1], binds_and + 1),
                 binds_and};

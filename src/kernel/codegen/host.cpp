@@ -393,11 +393,89 @@ void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::s
         if (!kernel.variables[i].parameter)
             local.insert(i);
     const std::string inner = "global_id" + std::to_string(dimensions() - 1);
-    const std::string from = flag.empty() ? first : write_interleaved(flag, inner, first, last);
-    out_.open("for (long long " + inner + " = " + from + "; " + inner + " < " + last + "; ++" +
-              inner + ")");
-    write_item_body(ir::row_of(kernel.body), local, used_roots_);
+    const auto write_loop = [&](const std::string &begin, const std::string &end) {
+        if (grid_stride_)
+            return write_grid_stride(inner, begin, end, local);
+        const std::string from = flag.empty() ? begin : write_interleaved(flag, inner, begin, end);
+        out_.open("for (long long " + inner + " = " + from + "; " + inner + " < " + end + "; ++" +
+                  inner + ")");
+        write_item_body(ir::row_of(item_body(kernel)), local, used_roots_);
+        out_.close();
+    };
+    if (!guarded_)
+        return write_loop(first, last);
+
+    const std::string begin = unique("begin"), end = unique("end");
+    out_.line("long long " + begin + " = " + first + ", " + end + " = " + last + ";");
+    for (const ItemBound &bound : guarded_->bounds)
+        write_bound(bound, begin, end);
+    for (const ir::Expression &condition : guarded_->conditions)
+        out_.line("if (!(" + text(condition) + ")) " + end + " = " + begin + ";");
+    if (!guarded_->excluded)
+        return write_loop(begin, end);
+
+    // Twice: up to the excluded work-item, and after it.
+    const std::string excluded = unique("excluded"), stop = unique("stop");
+    out_.line("const long long " + excluded + " = " + text(*guarded_->excluded) + ";");
+    out_.open("for (long long " + stop + "; " + begin + " < " + end + "; " + begin + " = " + stop +
+              " + 1)");
+    out_.line(stop + " = " + begin + " <= " + excluded + " && " + excluded + " < " + end + " ? " +
+              excluded + " : " + end + ";");
+    write_loop(begin, stop);
     out_.close();
+}
+
+// Writes iteration after iteration of the loop, each for the work-items from `begin` to `end`.
+void HostEmitter::write_grid_stride(const std::string &inner, const std::string &begin,
+                                    const std::string &end, Declarations::Variables local) {
+    const ir::Statement &loop = *grid_stride_->loop;
+    const std::string stop = unique("stop"), base = unique("base"), left = unique("left");
+    out_.line("const long long " + stop + " = " + text(grid_stride_->stop) + ";");
+    // `base` does not overflow: a launch with as many iterations would not finish.
+    out_.open("for (long long " + base + " = 0; " + base + " < " + stop + "; " + base +
+              " += " + text(grid_stride_->step) + ")");
+    out_.line("const long long " + left + " = " + stop + " - " + base + " < " + end + " ? " + stop +
+              " - " + base + " : " + end + ";");
+    out_.line("if (" + left + " <= " + begin + ") break;");
+    out_.open("for (long long " + inner + " = " + begin + "; " + inner + " < " + left + "; ++" +
+              inner + ")");
+    begin_iteration(loop);
+    out_.line("const long long " + variables_[loop.id] + " = " + inner + " + " + base + ";");
+    ir::Row row = grid_stride_->before;
+    for (const ir::Statement &statement : loop.body)
+        row.push_back(&statement);
+    local.erase(loop.id);
+    write_item_body(row, local, used_roots_);
+    out_.close();
+    out_.close();
+}
+
+std::optional<GridStride> HostEmitter::item_stride(const ir::Module &module,
+                                                   const Target &target) const {
+    if (module.uses_groups)
+        return std::nullopt;
+    return grid_stride(module, ir::row_of(item_body(module.kernel())), target.dimensions - 1);
+}
+
+// Narrows the range from `begin` to `end`. The value is compared before one is added to it, so that
+// the addition cannot overflow.
+void HostEmitter::write_bound(const ItemBound &bound, const std::string &begin,
+                              const std::string &end) {
+    const std::string value = unique("bound");
+    out_.line("const long long " + value + " = " + text(bound.value) + ";");
+    switch (bound.op) {
+    case ir::Op::less:
+        return out_.line("if (" + value + " < " + end + ") " + end + " = " + value + ";");
+    case ir::Op::less_equal:
+        return out_.line("if (" + value + " < " + end + ") " + end + " = " + value + " + 1;");
+    case ir::Op::greater_equal:
+        return out_.line("if (" + value + " > " + begin + ") " + begin + " = " + value + ";");
+    case ir::Op::greater:
+        return out_.line("if (" + value + " >= " + begin + ") " + begin + " = " + value + " < " +
+                         end + " ? " + value + " + 1 : " + end + ";");
+    default:
+        throw std::logic_error("a bound of work-items that is not an inequality");
+    }
 }
 
 // ---------------------------------------------------------------- groups
@@ -603,7 +681,47 @@ void HostEmitter::write_rematerialised(const BarrierSplit::Region &region) {
                   variables_[id] + " = " + text(split_->definition(id)) + ";");
 }
 
+// Writes iteration after iteration of a loop, each for all work-items of the group.
+// Returns: false, and writes nothing, if the region is no such loop.
+bool HostEmitter::write_grid_stride(const BarrierSplit::Region &region) {
+    const std::optional<GridStride> found =
+        dimensions() == 1 ? grid_stride(module_, region.row, 0) : std::nullopt;
+    const bool keeps_values =
+        split_->returns_early() || std::ranges::any_of(region.used, [&](ir::VariableId id) {
+            return split_->is_context_saved(id);
+        });
+    if (!found || keeps_values)
+        return false;
+    const ir::Statement &loop = *found->loop;
+    Declarations::Variables local;
+    for (const ir::VariableId id : region.used)
+        if (id != loop.id && !split_->is_shared(id) && !function_->variables[id].parameter &&
+            (!split_->is_rematerialised(id) || !region.upward_exposed.contains(id)))
+            local.insert(id);
+    const std::string stop = unique("stop"), base = unique("base");
+    out_.line("const long long " + stop + " = " + text(found->stop) + ";");
+    out_.open("for (long long " + base + " = 0; " + base + " < " + stop + "; " + base +
+              " += " + text(found->step) + ")");
+    out_.line("if (group_id0 * local_size0 >= " + stop + " - " + base + ") break;");
+    std::set<Index> used = indices_of(region.row);
+    used.insert({"global_id", 0});
+    open_items(used, false);
+    begin_iteration(loop);
+    out_.line("if (global_id0 >= " + stop + " - " + base + ") continue;");
+    write_rematerialised(region);
+    out_.line("const long long " + variables_[loop.id] + " = global_id0 + " + base + ";");
+    ir::Row row = found->before;
+    for (const ir::Statement &statement : loop.body)
+        row.push_back(&statement);
+    write_item_body(row, local, region.private_arrays);
+    close_items();
+    out_.close();
+    return true;
+}
+
 void HostEmitter::write_region(const BarrierSplit::Region &region) {
+    if (write_grid_stride(region))
+        return;
     std::vector<ir::VariableId> rematerialised;
     for (const ir::VariableId id : region.upward_exposed)
         collect_rematerialised(id, rematerialised);

@@ -2,6 +2,8 @@
 #pragma once
 #include "kernel/codegen/emitter.hpp"
 #include "kernel/passes/barrier_split.hpp"
+#include "kernel/passes/grid_stride.hpp"
+#include "kernel/passes/item_bounds.hpp"
 
 #include <initializer_list>
 #include <optional>
@@ -17,7 +19,9 @@ using Index = std::pair<std::string, std::uint32_t>;  // text and dimension of i
 
 class HostEmitter : public Emitter {
 public:
-    using Emitter::Emitter;
+    HostEmitter(const ir::Module &module, const Target &target)
+        : Emitter(module, target), guarded_(guarded_items(module, target.dimensions - 1)),
+          grid_stride_(item_stride(module, target)) {}
 
 protected:
     void write_kernel(const ir::Function &kernel) override;
@@ -61,6 +65,13 @@ private:
     void write_items(const ir::Function &kernel);
     void write_innermost_items(const ir::Function &kernel, const std::string &flag,
                                const std::string &first, const std::string &last);
+    void write_bound(const ItemBound &bound, const std::string &begin, const std::string &end);
+    const std::vector<ir::Statement> &item_body(const ir::Function &kernel) const {
+        return guarded_ ? guarded_->body : kernel.body;
+    }
+    void write_grid_stride(const std::string &inner, const std::string &begin,
+                           const std::string &end, Declarations::Variables local);
+    std::optional<GridStride> item_stride(const ir::Module &module, const Target &target) const;
     // Several work-items of such a loop, interleaved: host_interleave.cpp
     struct Lanes;
     bool is_interleaved() const;
@@ -80,6 +91,7 @@ private:
     void write_pieces(const std::vector<ir::Statement> &list);
     void suppress_vectorization();
     void write_region(const BarrierSplit::Region &region);
+    bool write_grid_stride(const BarrierSplit::Region &region);
     void write_group_statement(const ir::Statement &statement);
     void open_items(const std::set<Index> &used, bool needs_item);
     void close_items();
@@ -100,6 +112,9 @@ private:
                     : std::to_string(index.second));
     }
 
+    // Only in kernels that do not tell groups apart:
+    const std::optional<GuardedItems> guarded_;
+    const std::optional<GridStride> grid_stride_;
     std::optional<BarrierSplit> split_;  // of kernels that tell groups apart
     // Code for the whole group; ids are those of its first work-item.
     bool by_group_ = false;

@@ -121,25 +121,26 @@ struct InterleavePlan {
 };
 
 // nullopt: the kernel is not interleaved.
-std::optional<InterleavePlan> plan_interleaving(const ir::Module &module) {
+std::optional<InterleavePlan> plan_interleaving(const ir::Module &module,
+                                                const std::vector<ir::Statement> &body) {
     const ir::Function &kernel = module.kernel();
     bool returns = false;
     ir::for_each_statement(
-        kernel.body, [&](const ir::Statement &each) { returns |= each.act == ir::Act::return_; });
+        body, [&](const ir::Statement &each) { returns |= each.act == ir::Act::return_; });
     const bool has_arrays = std::ranges::any_of(kernel.roots, [](const ir::Root &root) {
         return root.type.space == Space::private_ && !root.parameter && !root.values;
     });
     if (returns || has_arrays || module.checks_bounds || module.prints)
         return std::nullopt;
-    const auto loop = std::ranges::find_if(kernel.body, ir::is_loop);
-    if (loop == kernel.body.end() || !benefits_from_interleaving(module, *loop) ||
-        !only_computes(module, {kernel.body.begin(), loop}))
+    const auto loop = std::ranges::find_if(body, ir::is_loop);
+    if (loop == body.end() || !benefits_from_interleaving(module, *loop) ||
+        !only_computes(module, {body.begin(), loop}))
         return std::nullopt;
 
     InterleavePlan found{{}, ir::row_of(loop->body), {}, &*loop, {}, {}, {}, {}};
-    for (auto each = kernel.body.begin(); each != loop; ++each)
+    for (auto each = body.begin(); each != loop; ++each)
         found.before.push_back(&*each);
-    for (auto each = loop + 1; each != kernel.body.end(); ++each)
+    for (auto each = loop + 1; each != body.end(); ++each)
         found.after.push_back(&*each);
     found.used_before = used_by_row(kernel, found.before);
     for (const ir::Expression &expression : loop->expressions)
@@ -176,7 +177,8 @@ struct HostEmitter::Lanes {
 
 bool HostEmitter::is_interleaved() const {
     // Compilers that may reassociate additions vectorize the loop without interleaving.
-    return !target_.fast_math && plan_interleaving(module_);
+    return !target_.fast_math && !grid_stride_ &&
+           plan_interleaving(module_, item_body(module_.kernel()));
 }
 
 // Writes the work-items from `first` to `last` of the innermost dimension in blocks of `lanes`,
@@ -184,7 +186,7 @@ bool HostEmitter::is_interleaved() const {
 // loops differ. Returns: the name of the first work-item that has not run.
 std::string HostEmitter::write_interleaved(const std::string &flag, const std::string &inner,
                                            const std::string &first, const std::string &last) {
-    Lanes given{*plan_interleaving(module_),
+    Lanes given{*plan_interleaving(module_, item_body(module_.kernel())),
                 inner,
                 unique("block"),
                 unique("lane"),

@@ -1,0 +1,26 @@
+// Loop interchange for grid-stride loops: `for k in range(global_id, n, global_size)` at the end of
+// a kernel. One after another, work-items would each access memory at a stride. The host runs one
+// iteration of all work-items, then the next one, so that accesses are contiguous.
+#pragma once
+#include "kernel/ir/ir.hpp"
+#include "kernel/ir/walk.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace entrepot::kernel {
+
+struct GridStride {
+    ir::Row before;             // definitions before the loop, which read no memory
+    const ir::Statement *loop;  // its counter is the id plus a multiple of the step
+    ir::Expression stop, step;  // the same for all work-items
+};
+
+// `row`: the kernel's body, or the part of it between two barriers. `dimension`: the fastest one.
+// Returns: nullopt if the row does not end with such a loop, or if an iteration uses a value of the
+//   iteration before it.
+std::optional<GridStride> grid_stride(const ir::Module &module, const ir::Row &row,
+                                      std::uint32_t dimension);
+
+}  // namespace entrepot::kernel

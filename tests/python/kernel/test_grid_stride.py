@@ -1,0 +1,203 @@
+"""Grid-stride loops, whose iterations the host runs in another order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import entrepot.kernel as dppy
+from kernel.backends import every_backend
+
+pytestmark = pytest.mark.numpy
+
+
+@dppy.kernel
+def plain(out, x, n):
+    for k in range(dppy.get_global_id(0), n, dppy.get_global_size(0)):
+        out[k] = 3 * x[k] + k
+
+
+@dppy.kernel
+def with_temporaries(out, x, n):
+    i = dppy.get_global_id(0)
+    step = dppy.get_global_size(0)
+    last = min(n, x.shape[0])
+    for k in range(i, last, step):
+        value = x[k]
+        if value < 0:
+            if k % 3 == 0:
+                continue
+            value = -value
+        total = 0
+        for j in range(3):
+            term = value * j
+            total += term
+        out[k] = total + i * 0
+
+
+@dppy.kernel
+def guarded(out, x, n):
+    i = dppy.get_global_id(0)
+    if i < 5:
+        for k in range(i, n, dppy.get_global_size(0)):
+            out[k] += x[k]
+
+
+@dppy.kernel
+def that_breaks(out, x, n):
+    for k in range(dppy.get_global_id(0), n, dppy.get_global_size(0)):
+        if x[k] > 60:
+            break
+        out[k] = x[k]
+
+
+@dppy.kernel
+def that_returns(out, x, n):
+    for k in range(dppy.get_global_id(0), n, dppy.get_global_size(0)):
+        if x[k] > 60:
+            return
+        out[k] = x[k]
+
+
+@dppy.kernel
+def that_sums(out, x, n):
+    i = dppy.get_global_id(0)
+    total = 0
+    for k in range(i, n, dppy.get_global_size(0)):
+        total += x[k]
+        out[k] = total
+
+
+@dppy.kernel
+def that_keeps_a_value(out, x, n):
+    i = dppy.get_global_id(0)
+    kept = 7
+    for k in range(i, n, dppy.get_global_size(0)):
+        if x[k] > 0:
+            kept = x[k]
+        out[k] = kept
+
+
+@dppy.kernel
+def that_counts(out, x, n):
+    for k in range(dppy.get_global_id(0), n, dppy.get_global_size(0)):
+        dppy.atomic.add(out, x[k] % 10, 1)
+
+
+@dppy.kernel
+def of_its_own_elements(out, x, n):
+    """An iteration reads what the one before it has written."""
+    i = dppy.get_global_id(0)
+    size = dppy.get_global_size(0)
+    for k in range(i, n, size):
+        out[k] = x[k] if k < size else out[k - size] + 1
+
+
+KERNELS = [
+    plain, with_temporaries, guarded, that_breaks, that_returns, that_sums, that_keeps_a_value,
+    that_counts, of_its_own_elements,
+]  # fmt: skip
+
+
+@every_backend
+@pytest.mark.parametrize("items", [1, 7, 64, 300])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+def test_loop_visits_every_element(backend, kernel, items):
+    x = np.random.default_rng(3).integers(-99, 99, 200)
+    for n in (-3, 0, 1, 7, 63, 64, 65, 199, 200):
+        expected = np.zeros(200, "i8")
+        kernel.simulate[items](expected, x, n)
+        out, _ = backend.run(kernel, items, None, np.zeros(200, "i8"), x, n)
+        assert out.tolist() == expected.tolist(), n
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+def test_source_interchanges_independent_iterations(kernel):
+    signature = "void(int64[::1], int64[::1], int64)"
+    source = kernel.source("c++", signature=signature, device="host")
+    kept = (that_breaks, that_returns, that_sums, that_keeps_a_value)
+    assert ("long long base" in source) == (kernel not in kept), source
+
+
+@dppy.kernel
+def rows(out, x):
+    i = dppy.get_global_id(0)
+    n, m = x.shape
+    if i < n:
+        for k in range(dppy.get_global_id(1), m, dppy.get_global_size(1)):
+            out[i, k] = x[i, k] + i
+
+
+@every_backend
+def test_rows(backend):
+    x = np.random.default_rng(4).integers(-99, 99, (5, 70))
+    out, _ = backend.run(rows, (6, 8), None, np.zeros_like(x), x)
+    assert np.array_equal(out, x + np.arange(5)[:, None])
+
+
+@dppy.kernel
+def histogram(out, x):
+    counts = dppy.local.array(16, np.int64)
+    lane = dppy.get_local_id(0)
+    if lane < 16:
+        counts[lane] = 0
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    for k in range(dppy.get_global_id(0), x.shape[0], dppy.get_global_size(0)):
+        dppy.atomic.add(counts, x[k], 1)
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    if lane < 16:
+        dppy.atomic.add(out, lane, counts[lane])
+
+
+@dppy.kernel
+def histogram_of_named_ids(out, x):
+    counts = dppy.local.array(16, np.int64)
+    lane = dppy.get_local_id(0)
+    i = dppy.get_global_id(0)
+    size = x.shape[0]
+    if lane < 16:
+        counts[lane] = 0
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    step = dppy.get_global_size(0)
+    for k in range(i, size, step):
+        value = x[k]
+        if value == 3:
+            continue
+        dppy.atomic.add(counts, value, lane - lane + 1)
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    if lane < 16:
+        dppy.atomic.add(out, lane, counts[lane])
+
+
+@dppy.kernel
+def histogram_of_early_returns(out, x):
+    counts = dppy.local.array(16, np.int64)
+    lane = dppy.get_local_id(0)
+    if lane < 16:
+        counts[lane] = 0
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    seen = 0
+    for k in range(dppy.get_global_id(0), x.shape[0], dppy.get_global_size(0)):
+        dppy.atomic.add(counts, x[k], 1)
+        seen += 1
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    if lane >= 16:
+        return
+    dppy.atomic.add(out, lane, counts[lane] + seen - seen)
+
+
+@every_backend
+@pytest.mark.parametrize("size", [0, 1, 15, 64, 65, 1000])
+@pytest.mark.parametrize(
+    "kernel",
+    [histogram, histogram_of_named_ids, histogram_of_early_returns],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_histograms(backend, kernel, size):
+    x = np.random.default_rng(5).integers(0, 16, size)
+    expected = np.bincount(x, minlength=16)
+    if kernel is histogram_of_named_ids:
+        expected[3] = 0
+    out, _ = backend.run(kernel, 64, 32, np.zeros(16, "i8"), x)
+    assert out.tolist() == expected.tolist()
