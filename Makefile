@@ -18,6 +18,7 @@
 #   - make gpu        build and test on a machine with an NVIDIA GPU and its Python; PARTS="build cpp interop"
 #   - make develop    editable: changes below python/entrepot/ need no new installation
 #   - make wheels     a wheel for other distributions, in build/wheels
+#   - make conda      renders the recipe of the conda package, builds it without a channel and tests it, in build/conda
 #   - make release    checks what a release needs, and publishes nothing
 #   - make clean      removes what was built; .venv stays
 SHELL := /bin/bash
@@ -57,7 +58,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 endif
 
 .DEFAULT_GOAL := test
-.PHONY: demo test fuzz gpu peer-suites conformance bench docs screenshots lint lint-source lint-installed stubs bindings bindgen format release wheels sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
+.PHONY: demo test fuzz gpu peer-suites conformance bench docs screenshots lint lint-source lint-installed stubs bindings bindgen format release wheels conda sanitize sanitize-address sanitize-thread sanitize-python sanitize-python-thread install develop clean
 
 # ---------------------------------------------------------------- set-up
 
@@ -208,6 +209,11 @@ bindgen: system-bindgen $(call group,build)
 wheels: $(call group,build release)
 	tools/system_packages.sh compiler libffi
 	PYTHON=$(PY) tools/wheels.sh
+
+# The conda package with this Python and compiler, since a channel may be out of reach.
+conda: $(call group,build conda)
+	tools/system_packages.sh compiler libffi
+	$(PY) tools/conda.py
 
 # Builds the source archive, and the wheel from it, and checks both and the tree.
 release: $(call group,build release)

@@ -43,6 +43,7 @@ ROWS = [
         variables={f"ENTREPOT_{name}": "OFF" for name in ("SYCL", "CUDA", "HIP")},
     ),
     Row("wheel", "debian:12", make="wheels"),
+    Row("conda package", "debian:12", make="conda"),
     Row("site in a browser", "debian:12", make="screenshots"),
 ]
 
