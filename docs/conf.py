@@ -26,6 +26,7 @@ extensions = [
     "sphinx_copybutton",
     "breathe",
     "described",
+    "internals",
 ]
 # Notebooks are stored without output. An error in a cell fails the build.
 nb_execution_mode = "force"
