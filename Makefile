@@ -40,10 +40,10 @@ PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PATH := $(BIN):$(PATH)
 
-# A test uses one core, so several processes share the tests. There is one more than there are
+# A test uses one core, so several processes share the tests. There are two more than there are
 # cores, because many tests wait for other processes. There are at most four, because each imports
 # every peer. With PYTEST_ARGS="-n 0" it is one process, for a debugger or immediate output.
-PYTEST := $(PY) -m pytest -n $$(($(JOBS) + 1)) --maxprocesses 4 --dist worksteal
+PYTEST := $(PY) -m pytest -n $$(($(JOBS) + 2)) --maxprocesses 4 --dist worksteal
 
 # Not empty if the interpreter has no GIL.
 FREE_THREADED := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print(sysconfig.get_config_var("Py_GIL_DISABLED") or "")' 2> /dev/null)
@@ -113,17 +113,7 @@ test: TESTS := ON
 test: export SYSTEM_PACKAGES := install
 test: system-test install $(if $(filter all,$(PEERS)),bindgen) $(call group,test $(peers))
 	ctest --test-dir build/wheel --output-on-failure -j $(JOBS)
-	$(if $(FREE_THREADED),PYTHON_GIL=0) $(PYTEST) $(PYTEST_ARGS)
-	$(if $(PYTEST_ARGS),,$(test_without_fast_import))
-
-# The exchange without the fast imports (python/bind/exchange/fast_import.hpp). The first line shows
-# that the package has none.
-define test_without_fast_import
-	$(call package_of_tree,wheel)
-	cp build/wheel/python/without_fast_import/_core.* build/wheel/package/entrepot/
-	$(PY) -c "import entrepot._core; assert not entrepot._core._has_fast_import"
-	$(PYTEST) tests/contract tests/python/exchange tests/interop/test_numpy.py tests/interop/test_torch.py
-endef
+	ENTREPOT_WITHOUT_FAST_IMPORT=$(CURDIR)/build/wheel/python/without_fast_import $(if $(FREE_THREADED),PYTHON_GIL=0) $(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: system-test
 system-test:
