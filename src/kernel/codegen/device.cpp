@@ -1,5 +1,6 @@
 // Emitter of OpenCL C, SYCL source, CUDA C++ and HIP C++: kernels, ids, atomics.
 #include "kernel/codegen/device.hpp"
+#include "kernel/ir/build.hpp"
 #include "kernel/ir/numbers.hpp"
 #include "kernel/ir/walk.hpp"
 #include "kernel/passes/uniform.hpp"
@@ -323,24 +324,53 @@ std::string DeviceEmitter::inversion_helper(Dtype dtype) {
     return called;
 }
 
-// Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) makes bounds of a loop over
-// work-items of `if id == n`. If n is negative, the process ends; if the id is compared with two
-// values, elements are left out. An id that the compiler does not recognize is compared correctly.
-std::string DeviceEmitter::opaque_id(const ir::Expression &operand) {
-    if (!target_.vectorizes_items || is_cuda_like() || function_ != &module_.kernel())
-        return "";
+bool DeviceEmitter::is_local_or_global_id(const ir::Expression &operand) {
     if (!definitions_)
         definitions_.emplace(module_.kernel());
     const std::optional<ir::Expression> known = definitions_->resolved(operand);
     const ir::Expression *id = known ? &*known : nullptr;
     while (id != nullptr && id->op == ir::Op::convert && is_integer(id->type.dtype))
         id = &id->operands[0];
-    if (id == nullptr || id->op != ir::Op::index ||
-        (id->text != "global_id" && id->text != "local_id"))
+    return id != nullptr && id->op == ir::Op::index &&
+           (id->text == "global_id" || id->text == "local_id");
+}
+
+// The operand that is an id and is compared with a value that is no constant: 0, 1 or -1 for none.
+int DeviceEmitter::side_of_id(const ir::Expression &equality) {
+    for (const int side : {0, 1})
+        if (equality.operands[1 - side].op != ir::Op::constant &&
+            is_integer(equality.operands[side].type.dtype) &&
+            is_local_or_global_id(equality.operands[side]))
+            return side;
+    return -1;
+}
+
+// Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) makes bounds of a loop over
+// work-items of `if id == n`. If n is negative, the process ends, so that is asked first. If there
+// is another such equality, elements are left out. Both then have an id that the compiler does not
+// recognize, which it takes for 32 bits. In SYCL the compiler reorders the conditions, and ids have
+// 32 bits anyway.
+std::string DeviceEmitter::id_equality(const ir::Expression &equality) {
+    const int side = target_.vectorizes_items && !is_cuda_like() && function_ == &module_.kernel()
+                         ? side_of_id(equality)
+                         : -1;
+    if (side < 0)
         return "";
-    const std::string cast =
-        operand.type.dtype == dtypes::int64 ? "" : "(" + value_type(operand.type.dtype) + ")";
-    return "(" + text(operand, binds_unary) + " ^ " + cast + opaque_zero() + ")";
+    if (!id_equalities_) {
+        id_equalities_ = 0;
+        ir::for_each_expression(module_.kernel().body, [&](const ir::Expression &each) {
+            if (each.op == ir::Op::equal || each.op == ir::Op::not_equal)
+                *id_equalities_ += side_of_id(each) >= 0;
+        });
+    }
+    const ir::Expression &id = equality.operands[side], &other = equality.operands[1 - side];
+    const bool is_equal = equality.op == ir::Op::equal;
+    const std::string compared = (is_equal ? " == " : " != ") + text(other, binds_equal + 1);
+    if (*id_equalities_ == 1 && build::is_simple(other) && is(Dialect::opencl_c))
+        return "(" + text(other, binds_less + 1) + (is_equal ? " >= 0 && " : " < 0 || ") +
+               text(id, binds_equal) + compared + ")";
+    return "((" + text(id, binds_unary) + " ^ (" + value_type(id.type.dtype) + ")" + opaque_zero() +
+           ")" + compared + ")";
 }
 
 // Expression for a 0 that compilers cannot fold: no group has 2^30 work-items. With 2^31, SYCL's

@@ -51,7 +51,9 @@ private:
     bool miscompiles_private_stores() const;
     std::string add_with_opaque_zero(const char *name, Dtype dtype, const std::string &bits);
     bool miscompiles_inversion() const;
-    std::string opaque_id(const ir::Expression &operand) override;
+    bool is_local_or_global_id(const ir::Expression &operand);
+    int side_of_id(const ir::Expression &equality);
+    std::string id_equality(const ir::Expression &equality) override;
     std::string opaque_zero();
     bool uses_sub_groups() const;
     std::string volatile_load(const ir::Root &root, const std::string &at) const;
@@ -91,6 +93,7 @@ private:
     const bool inlines_group_functions_ = has_few_blocks(module_.kernel());
     std::map<const ir::Function *, MinusOneAnalysis> minus_one_;
     std::optional<Definitions> definitions_;  // of the kernel, made when first needed
+    std::optional<int> id_equalities_;        // in the kernel, counted when first needed
     std::set<std::string> pragmas_;
     std::string scratch_;
     std::uint32_t scratch_bytes_ = 0;

@@ -118,9 +118,9 @@ protected:
     // Name of a function that inverts the bits of integers of the type if C's operator is unusable;
     // else empty.
     virtual std::string inversion_helper(Dtype) { return ""; }
-    // Text of an id that the compiler cannot recognize; empty if the operand is no id, or may be
-    // one.
-    virtual std::string opaque_id(const ir::Expression &) { return ""; }
+    // Text in parentheses for an equality of an id that the compiler would get wrong; empty if it
+    // would not.
+    virtual std::string id_equality(const ir::Expression &) { return ""; }
     // Line that prevents contraction of a function's products and sums; empty if they may be
     // contracted.
     virtual std::string no_contraction_line() const { return ""; }

@@ -154,14 +154,8 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
 }
 
 Spelled Emitter::spell_equality(const ir::Expression &expression, std::string_view sign) {
-    for (const int side : {0, 1}) {
-        const ir::Expression &id = expression.operands[side],
-                             &other = expression.operands[1 - side];
-        const std::string hidden = other.op == ir::Op::constant ? "" : opaque_id(id);
-        if (!hidden.empty())
-            return {hidden + " " + std::string(sign) + " " + text(other, binds_equal + 1),
-                    binds_equal};
-    }
+    if (std::string whole = id_equality(expression); !whole.empty())
+        return {std::move(whole)};
     return spell_binary(expression, sign, binds_equal);
 }
 
