@@ -40,10 +40,10 @@ PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PATH := $(BIN):$(PATH)
 
-# A test uses one core, so several processes share the tests. There are two more than there are
+# A test uses one core, so several processes share the tests. There is one more than there are
 # cores, because many tests wait for other processes. There are at most four, because each imports
 # every peer. With PYTEST_ARGS="-n 0" it is one process, for a debugger or immediate output.
-PYTEST := $(PY) -m pytest -n $$(($(JOBS) + 2)) --maxprocesses 4 --dist worksteal
+PYTEST := $(PY) -m pytest -n $$(($(JOBS) + 1)) --maxprocesses 4 --dist worksteal
 
 # Not empty if the interpreter has no GIL.
 FREE_THREADED := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print(sysconfig.get_config_var("Py_GIL_DISABLED") or "")' 2> /dev/null)

@@ -54,7 +54,10 @@ TOPICS: dict[str, dict[str, Measured]] = {
         "kernels, launches and first calls": kernels.results,
     },
     "examples": {"examples": alternated(examples.pairs)},
-    "idioms": {"idioms": alternated(idioms.pairs)},
+    "idioms": {
+        "idioms": alternated(idioms.pairs),
+        "idioms, against Numba": alternated(idioms.numba_pairs),
+    },
     "startup": {"startup, whole processes": startup.results},
 }
 
@@ -66,6 +69,7 @@ OF_PEERS = [
     ("bindings", "all, against HIP Python", "rocm"),
     ("kernels", "against Numba", "numba"),
     ("examples", "all, against Numba", "numba"),
+    ("idioms", "against Numba", "numba"),
 ]
 
 

@@ -1,7 +1,11 @@
-"""Two forms of the same work, for the advice in docs/performance.md. Both sides are Entrepot's."""
+"""Two forms of the same work, for the advice in docs/performance.md. Both sides are Entrepot's.
+
+Forms of GPU programs on the host are also compared with Numba's parallel loops.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from typing import Any
 
@@ -14,6 +18,8 @@ from .harness import Pair
 
 NUMBERS = 1 << 22
 ITEMS = 1 << 10
+SIDE, SWEEPS = 2048, 20
+BYTES = 1 << 24
 
 
 @ep.kernel
@@ -55,6 +61,48 @@ def n_body(points, forces):
         distance = dx * dx + dy * dy + np.float32(0.01)
         total += dx / (distance * math.sqrt(distance))
     forces[i] = total
+
+
+@ep.kernel
+def stencil(out, a):
+    i, j = kernel.get_global_id(0), kernel.get_global_id(1)
+    n, m = a.shape
+    if 0 < i < n - 1 and 0 < j < m - 1:
+        out[i, j] = np.float32(0.25) * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+
+
+@ep.kernel
+def histogram(out, data):
+    counts = kernel.local.array(256, np.int32)
+    lane = kernel.get_local_id(0)
+    counts[lane] = 0
+    kernel.barrier(kernel.CLK_LOCAL_MEM_FENCE)
+    for k in range(kernel.get_global_id(0), data.shape[0], kernel.get_global_size(0)):
+        kernel.atomic.add(counts, data[k], 1)
+    kernel.barrier(kernel.CLK_LOCAL_MEM_FENCE)
+    kernel.atomic.add(out, lane, counts[lane])
+
+
+NUMBA = """
+import numba
+import numpy as np
+
+@numba.njit(parallel=True)
+def stencil(out, a):
+    for i in numba.prange(1, a.shape[0] - 1):
+        for j in range(1, a.shape[1] - 1):
+            out[i, j] = np.float32(0.25) * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+
+@numba.njit(parallel=True)
+def histogram(out, data):
+    parts = numba.get_num_threads()
+    counts = np.zeros((parts, 256), np.int32)
+    each = -(-data.size // parts)
+    for part in numba.prange(parts):
+        for k in range(part * each, min(data.size, (part + 1) * each)):
+            counts[part, data[k]] += 1
+    out += counts.sum(axis=0)
+"""
 
 
 def on(device: str) -> dict[str, Any]:
@@ -118,3 +166,44 @@ def pairs() -> list[Pair]:
         )
     )
     return found
+
+
+def numba_pairs() -> list[Pair]:
+    """Rows against Numba; none where it is not installed."""
+    if importlib.util.find_spec("numba") is None:
+        return []
+    programs: dict[str, Any] = {}
+    exec(NUMBA, programs)
+    random = np.random.default_rng(2)
+    a, data = random.random((SIDE, SIDE), "f4"), random.integers(0, 256, BYTES, "u1")
+    names = {
+        "stencil": stencil[(SIDE, SIDE), None],
+        "histogram": histogram[1 << 16, 256],
+        "numba_stencil": programs["stencil"],
+        "numba_histogram": programs["histogram"],
+        "ours": [ep.asarray(a, copy=True), ep.asarray(a, copy=True)],
+        "theirs": [a.copy(), a.copy()],
+        "data": ep.asarray(data),
+        "numba_data": data,
+        "counts": ep.zeros(256, "int64"),
+        "numba_counts": np.zeros(256, "i8"),
+    }
+    sweeps = f"for _ in range({SWEEPS // 2}):\n    "
+    rows = [
+        (
+            f"host: {SWEEPS} guarded sweeps of a 5-point stencil over {SIDE}²",
+            f"{sweeps}stencil(ours[0], ours[1]); done = stencil(ours[1], ours[0])\ndone.wait()",
+            f"{sweeps}numba_stencil(theirs[0], theirs[1]); numba_stencil(theirs[1], theirs[0])",
+        ),
+        (
+            f"host: histogram of {BYTES:,} bytes by a grid stride",
+            "histogram(counts, data).wait()",
+            "numba_histogram(numba_counts, numba_data)",
+        ),
+    ]
+    for _, ours, peer in rows:
+        for statement in (ours, peer):
+            exec(statement, names)
+    assert np.array_equal(names["ours"][0].numpy(), names["theirs"][0])
+    assert np.array_equal(names["counts"].numpy(), names["numba_counts"])
+    return [Pair(*row, 1, names, rounds=15, rest=0.03) for row in rows]

@@ -70,7 +70,7 @@ def tables(suite: pyperf.BenchmarkSuite) -> str:
                 "",
                 f"`{of['command']} {topic}`{table[len(topic) :]}:",
                 "",
-                f"| | {' | '.join(SIDES.get(topic, ('Entrepot', 'peer')))} | ratio |",
+                f"| | {' | '.join(SIDES.get(table, ('Entrepot', 'peer')))} | ratio |",
                 "|---|--:|--:|--:|",
             ]
         ratio = row.peer_ns / row.ours_ns
