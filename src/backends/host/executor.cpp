@@ -7,6 +7,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <deque>
@@ -83,6 +85,7 @@ public:
         if (threads_ == 0)
             return false;
         loops_.push_back(loop);
+        started_.fetch_add(1, std::memory_order_relaxed);
         hold.unlock();
         for (unsigned i = 0; i < wanted; ++i)
             work_.notify_one();
@@ -115,7 +118,12 @@ private:
             while (!loops_.empty() && !loops_.front()->wants_threads())
                 loops_.pop_front();
             if (loops_.empty()) {
-                work_.wait(hold);
+                const std::uint64_t seen = started_.load(std::memory_order_relaxed);
+                hold.unlock();
+                wait_briefly(seen);
+                hold.lock();
+                if (started_.load(std::memory_order_relaxed) == seen)
+                    work_.wait(hold);
                 continue;
             }
             std::shared_ptr<Loop> loop = loops_.front();
@@ -128,6 +136,18 @@ private:
         }
     }
 
+    // Waits for the next loop without sleeping, for about the time that it takes to wake a thread.
+    // Consecutive launches would otherwise wake a thread each.
+    void wait_briefly(std::uint64_t seen) const {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+        while (started_.load(std::memory_order_relaxed) == seen &&
+               std::chrono::steady_clock::now() < end)
+            std::this_thread::yield();
+    }
+
+    // Number of loops so far. It changes under lock_: a thread that finds it unchanged there, and
+    // sleeps, is woken by the next loop. Without lock_ it is a hint.
+    std::atomic<std::uint64_t> started_{0};
     std::mutex lock_;  // guards what follows
     std::condition_variable work_;
     std::deque<std::shared_ptr<Loop>> loops_;
