@@ -86,8 +86,10 @@ public:
             return false;
         loops_.push_back(loop);
         started_.fetch_add(1, std::memory_order_relaxed);
+        wanted_ = wanted;
+        const unsigned asleep = wanted - std::min(wanted, awake_);
         hold.unlock();
-        for (unsigned i = 0; i < wanted; ++i)
+        for (unsigned i = 0; i < asleep; ++i)
             work_.notify_one();
         return true;
     }
@@ -119,9 +121,13 @@ private:
                 loops_.pop_front();
             if (loops_.empty()) {
                 const std::uint64_t seen = started_.load(std::memory_order_relaxed);
-                hold.unlock();
-                wait_briefly(seen);
-                hold.lock();
+                if (awake_ < wanted_) {  // as many as the last loop wanted
+                    ++awake_;
+                    hold.unlock();
+                    wait_briefly(seen);
+                    hold.lock();
+                    --awake_;
+                }
                 if (started_.load(std::memory_order_relaxed) == seen)
                     work_.wait(hold);
                 continue;
@@ -152,6 +158,9 @@ private:
     std::condition_variable work_;
     std::deque<std::shared_ptr<Loop>> loops_;
     unsigned threads_ = 0, parked_ = 0;
+    // Threads in wait_briefly(), which look for a loop before they sleep, and how many may be
+    // there.
+    unsigned awake_ = 0, wanted_ = 0;
 };
 
 std::atomic<Executor *> current = nullptr;

@@ -324,23 +324,24 @@ std::string DeviceEmitter::inversion_helper(Dtype dtype) {
     return called;
 }
 
-bool DeviceEmitter::is_local_or_global_id(const ir::Expression &operand) {
+// The id that the operand is made of by conversions only, or nullopt.
+std::optional<ir::Expression> DeviceEmitter::converted_id(const ir::Expression &operand) {
     if (!definitions_)
         definitions_.emplace(module_.kernel());
-    const std::optional<ir::Expression> known = definitions_->resolved(operand);
+    std::optional<ir::Expression> known = definitions_->resolved(operand);
     const ir::Expression *id = known ? &*known : nullptr;
     while (id != nullptr && id->op == ir::Op::convert && is_integer(id->type.dtype))
         id = &id->operands[0];
-    return id != nullptr && id->op == ir::Op::index &&
-           (id->text == "global_id" || id->text == "local_id");
+    const bool is_id = id != nullptr && id->op == ir::Op::index &&
+                       (id->text == "global_id" || id->text == "local_id");
+    return is_id ? known : std::nullopt;
 }
 
 // The operand that is an id and is compared with a value that is no constant: 0, 1 or -1 for none.
 int DeviceEmitter::side_of_id(const ir::Expression &equality) {
     for (const int side : {0, 1})
         if (equality.operands[1 - side].op != ir::Op::constant &&
-            is_integer(equality.operands[side].type.dtype) &&
-            is_local_or_global_id(equality.operands[side]))
+            is_integer(equality.operands[side].type.dtype) && converted_id(equality.operands[side]))
             return side;
     return -1;
 }
@@ -366,7 +367,9 @@ std::string DeviceEmitter::id_equality(const ir::Expression &equality) {
     const ir::Expression &id = equality.operands[side], &other = equality.operands[1 - side];
     const bool is_equal = equality.op == ir::Op::equal;
     const std::string compared = (is_equal ? " == " : " != ") + text(other, binds_equal + 1);
-    if (*id_equalities_ == 1 && build::is_simple(other) && is(Dialect::opencl_c))
+    // Conversion to a smaller type may make it negative.
+    const bool is_natural = build::without_widening(*converted_id(id)).op == ir::Op::index;
+    if (*id_equalities_ == 1 && is_natural && build::is_simple(other) && is(Dialect::opencl_c))
         return "(" + text(other, binds_less + 1) + (is_equal ? " >= 0 && " : " < 0 || ") +
                text(id, binds_equal) + compared + ")";
     return "((" + text(id, binds_unary) + " ^ (" + value_type(id.type.dtype) + ")" + opaque_zero() +

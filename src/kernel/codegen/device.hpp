@@ -51,7 +51,7 @@ private:
     bool miscompiles_private_stores() const;
     std::string add_with_opaque_zero(const char *name, Dtype dtype, const std::string &bits);
     bool miscompiles_inversion() const;
-    bool is_local_or_global_id(const ir::Expression &operand);
+    std::optional<ir::Expression> converted_id(const ir::Expression &operand);
     int side_of_id(const ir::Expression &equality);
     std::string id_equality(const ir::Expression &equality) override;
     std::string opaque_zero();

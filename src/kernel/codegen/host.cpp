@@ -406,17 +406,27 @@ void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::s
         return write_loop(first, last);
 
     const std::string begin = unique("begin"), end = unique("end");
+    std::string excluded;
     out_.line("long long " + begin + " = " + first + ", " + end + " = " + last + ";");
-    for (const ItemBound &bound : guarded_->bounds)
-        write_bound(bound, begin, end);
-    for (const ir::Expression &condition : guarded_->conditions)
-        out_.line("if (!(" + text(condition) + ")) " + end + " = " + begin + ";");
-    if (!guarded_->excluded)
+    for (const ItemCondition &each : guarded_->conditions)
+        if (each.kind == ItemCondition::Kind::exclusion)
+            out_.line("long long " + (excluded = unique("excluded")) + " = -1;");  // no id
+    // A term is evaluated only if those before it hold for some work-item.
+    for (const ItemCondition &each : guarded_->conditions) {
+        out_.open("if (" + begin + " < " + end + ")");
+        if (each.kind == ItemCondition::Kind::bound)
+            write_bound(each, begin, end);
+        else if (each.kind == ItemCondition::Kind::exclusion)
+            out_.line(excluded + " = " + text(each.value) + ";");
+        else
+            out_.line("if (!(" + text(each.value) + ")) " + end + " = " + begin + ";");
+        out_.close();
+    }
+    if (excluded.empty())
         return write_loop(begin, end);
 
     // Twice: up to the excluded work-item, and after it.
-    const std::string excluded = unique("excluded"), stop = unique("stop");
-    out_.line("const long long " + excluded + " = " + text(*guarded_->excluded) + ";");
+    const std::string stop = unique("stop");
     out_.open("for (long long " + stop + "; " + begin + " < " + end + "; " + begin + " = " + stop +
               " + 1)");
     out_.line(stop + " = " + begin + " <= " + excluded + " && " + excluded + " < " + end + " ? " +
@@ -430,10 +440,9 @@ void HostEmitter::write_grid_stride(const std::string &inner, const std::string 
                                     const std::string &end, Declarations::Variables local) {
     const ir::Statement &loop = *grid_stride_->loop;
     const std::string stop = unique("stop"), base = unique("base"), left = unique("left");
+    out_.open("if (" + begin + " < " + end + ")");  // else `stop` may be undefined
     out_.line("const long long " + stop + " = " + text(grid_stride_->stop) + ";");
-    // `base` does not overflow: a launch with as many iterations would not finish.
-    out_.open("for (long long " + base + " = 0; " + base + " < " + stop + "; " + base +
-              " += " + text(grid_stride_->step) + ")");
+    open_grid_stride(base, stop, text(grid_stride_->step));
     out_.line("const long long " + left + " = " + stop + " - " + base + " < " + end + " ? " + stop +
               " - " + base + " : " + end + ";");
     out_.line("if (" + left + " <= " + begin + ") break;");
@@ -448,6 +457,15 @@ void HostEmitter::write_grid_stride(const std::string &inner, const std::string 
     write_item_body(row, local, used_roots_);
     out_.close();
     out_.close();
+    out_.close();
+}
+
+// `base` runs over the multiples of the step below `stop`.
+void HostEmitter::open_grid_stride(const std::string &base, const std::string &stop,
+                                   const std::string &step) {
+    out_.open("for (long long " + base + " = 0; " + base + " < " + stop + "; " + base + " = " +
+              step + " < " + stop + " - " + base + " ? " + base + " + " + step + " : " + stop +
+              ")");
 }
 
 std::optional<GridStride> HostEmitter::item_stride(const ir::Module &module,
@@ -457,22 +475,26 @@ std::optional<GridStride> HostEmitter::item_stride(const ir::Module &module,
     return grid_stride(module, ir::row_of(item_body(module.kernel())), target.dimensions - 1);
 }
 
-// Narrows the range from `begin` to `end`. The value is compared before one is added to it, so that
-// the addition cannot overflow.
-void HostEmitter::write_bound(const ItemBound &bound, const std::string &begin,
+// Narrows the range from `begin` to `end`, and keeps `begin` at most `end`. The value is compared
+// before one is added to it, so that the addition cannot overflow.
+void HostEmitter::write_bound(const ItemCondition &bound, const std::string &begin,
                               const std::string &end) {
     const std::string value = unique("bound");
+    const auto narrow = [&](const std::string &changed, const char *comparison,
+                            const std::string &other, const char *within, const char *more) {
+        out_.line("if (" + value + comparison + changed + ") " + changed + " = " + value + within +
+                  other + " ? " + value + more + " : " + other + ";");
+    };
     out_.line("const long long " + value + " = " + text(bound.value) + ";");
     switch (bound.op) {
     case ir::Op::less:
-        return out_.line("if (" + value + " < " + end + ") " + end + " = " + value + ";");
+        return narrow(end, " < ", begin, " > ", "");
     case ir::Op::less_equal:
-        return out_.line("if (" + value + " < " + end + ") " + end + " = " + value + " + 1;");
+        return narrow(end, " < ", begin, " >= ", " + 1");
     case ir::Op::greater_equal:
-        return out_.line("if (" + value + " > " + begin + ") " + begin + " = " + value + ";");
+        return narrow(begin, " > ", end, " < ", "");
     case ir::Op::greater:
-        return out_.line("if (" + value + " >= " + begin + ") " + begin + " = " + value + " < " +
-                         end + " ? " + value + " + 1 : " + end + ";");
+        return narrow(begin, " >= ", end, " < ", " + 1");
     default:
         throw std::logic_error("a bound of work-items that is not an inequality");
     }

@@ -65,12 +65,14 @@ private:
     void write_items(const ir::Function &kernel);
     void write_innermost_items(const ir::Function &kernel, const std::string &flag,
                                const std::string &first, const std::string &last);
-    void write_bound(const ItemBound &bound, const std::string &begin, const std::string &end);
+    void write_bound(const ItemCondition &bound, const std::string &begin, const std::string &end);
     const std::vector<ir::Statement> &item_body(const ir::Function &kernel) const {
         return guarded_ ? guarded_->body : kernel.body;
     }
     void write_grid_stride(const std::string &inner, const std::string &begin,
                            const std::string &end, Declarations::Variables local);
+    void open_grid_stride(const std::string &base, const std::string &stop,
+                          const std::string &step);
     std::optional<GridStride> item_stride(const ir::Module &module, const Target &target) const;
     // Several work-items of such a loop, interleaved: host_interleave.cpp
     struct Lanes;

@@ -44,23 +44,6 @@ bool is_from_outside(Op op) {
     return op == Op::load || op == Op::call || op == Op::atomic || op == Op::group;
 }
 
-Op opposite_of(Op comparison) {
-    switch (comparison) {
-    case Op::less:
-        return Op::greater_equal;
-    case Op::less_equal:
-        return Op::greater;
-    case Op::greater:
-        return Op::less_equal;
-    case Op::greater_equal:
-        return Op::less;
-    case Op::equal:
-        return Op::not_equal;
-    default:
-        return Op::equal;
-    }
-}
-
 }  // namespace
 
 std::optional<Range> Lowering::proved_range(const Expression &expression) const {
@@ -191,7 +174,7 @@ void Lowering::learn(const Expression &condition, bool holds) {
     }
     if (!build::is_comparison(condition.op))
         return;
-    const Op op = holds ? condition.op : opposite_of(condition.op);
+    const Op op = holds ? condition.op : build::opposite(condition.op);
     learn_bound(build::without_widening(condition.operands[0]), op, condition.operands[1]);
     learn_bound(build::without_widening(condition.operands[1]), build::mirrored(op),
                 condition.operands[0]);

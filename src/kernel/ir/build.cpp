@@ -205,4 +205,21 @@ Op mirrored(Op comparison) {
     }
 }
 
+Op opposite(Op comparison) {
+    switch (comparison) {
+    case Op::less:
+        return Op::greater_equal;
+    case Op::less_equal:
+        return Op::greater;
+    case Op::greater:
+        return Op::less_equal;
+    case Op::greater_equal:
+        return Op::less;
+    case Op::equal:
+        return Op::not_equal;
+    default:
+        return Op::equal;
+    }
+}
+
 }  // namespace entrepot::kernel::build

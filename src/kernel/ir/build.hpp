@@ -40,5 +40,7 @@ const ir::Expression &without_widening(const ir::Expression &expression);
 bool is_comparison(ir::Op op);
 // Returns: the comparison for exchanged operands.
 ir::Op mirrored(ir::Op comparison);
+// Returns: the comparison that holds if this one does not, for integers.
+ir::Op opposite(ir::Op comparison);
 
 }  // namespace entrepot::kernel::build

@@ -1,3 +1,4 @@
+// Values of variables: expansion of definitions into the expressions that use them.
 #include "kernel/passes/definitions.hpp"
 
 #include "kernel/ir/numbers.hpp"
@@ -18,7 +19,7 @@ constexpr int max_operations = 60;
 
 }  // namespace
 
-bool is_pure(const Expression &expression) {
+bool has_no_effect(const Expression &expression) {
     bool pure = true;
     ir::for_each_within(expression, [&](const Expression &each) {
         pure &= each.op != Op::atomic && each.op != Op::group && each.op != Op::bound_check &&
@@ -39,8 +40,20 @@ bool reads_global_id(const Expression &expression, std::uint32_t dimension) {
     return found;
 }
 
+bool reads_item_id(const Expression &expression, std::uint32_t dimension) {
+    bool found = false;
+    ir::for_each_within(expression, [&](const Expression &each) {
+        found |= is_global_id(each, dimension) ||
+                 (each.op == Op::index &&
+                  (each.text == "local_id" || each.text.find("sub_group") != each.text.npos));
+    });
+    return found;
+}
+
 Definitions::Definitions(const ir::Function &kernel)
     : kernel_(kernel), assignments_(kernel.variables.size()) {
+    for (ir::VariableId id = 0; id < kernel.variables.size(); ++id)
+        assignments_[id] += kernel.variables[id].parameter.has_value();
     ir::for_each_statement(kernel.body, [&](const ir::Statement &statement) {
         for (const ir::VariableId id : ir::assigned_by(statement))
             ++assignments_[id];
@@ -62,7 +75,7 @@ bool Definitions::expand(Expression &expression, int &left) const {
     if (expression.op == Op::variable) {
         const auto definition = definitions_.find(expression.id);
         if (definition == definitions_.end())
-            return kernel_.variables[expression.id].parameter && assignments_[expression.id] == 0;
+            return kernel_.variables[expression.id].parameter && assignments_[expression.id] == 1;
         expression = *definition->second;
         return expand(expression, left);
     }

@@ -9,13 +9,18 @@
 
 namespace entrepot::kernel {
 
-// True if dropping the evaluation for some work-items, or repeating it, has no effect.
-bool is_pure(const ir::Expression &expression);
+// True if nothing but the value depends on whether the expression is evaluated. Calls count as
+// effects.
+bool has_no_effect(const ir::Expression &expression);
 
 bool is_global_id(const ir::Expression &expression, std::uint32_t dimension);
 bool reads_global_id(const ir::Expression &expression, std::uint32_t dimension);
+// True if the expression reads an id that differs within a group, apart from those of slower
+// dimensions.
+bool reads_item_id(const ir::Expression &expression, std::uint32_t dimension);
 
-// Definitions of a kernel: variables that have one value each.
+// Definitions of a kernel: variables that have one value each. A parameter that is assigned has
+// two.
 class Definitions {
 public:
     explicit Definitions(const ir::Function &kernel);

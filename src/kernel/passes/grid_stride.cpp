@@ -1,3 +1,4 @@
+// Loop interchange: finds grid-stride loops whose iterations are independent.
 #include "kernel/passes/grid_stride.hpp"
 
 #include "kernel/passes/definitions.hpp"
@@ -14,7 +15,8 @@ using ir::Statement;
 
 enum class Begins : std::uint8_t { unused, assigned, read };
 
-// The first use of the variable in the statements, on any path.
+// The first use of the variable in the statements: `read` if it is one on any path, `assigned` if
+// it is one on every path.
 Begins first_use(const std::vector<Statement> &list, ir::VariableId id) {
     for (const Statement &statement : list) {
         const bool reads = std::ranges::any_of(
@@ -43,8 +45,7 @@ bool has_independent_iterations(const Statement &loop, const ir::Row &before) {
     ir::for_each_statement(loop.body, [&](const Statement &each) {
         for (const ir::VariableId id : ir::assigned_by(each))
             assigned.insert(id);
-        leaves |= each.act == Act::return_ || each.act == Act::break_ || each.act == Act::print ||
-                  each.act == Act::fence;
+        leaves |= each.act == Act::return_ || each.act == Act::break_;
     });
     return !leaves && std::ranges::none_of(assigned, [&](ir::VariableId id) {
         const bool is_used_before = std::ranges::any_of(
@@ -61,9 +62,12 @@ std::optional<GridStride> grid_stride(const ir::Module &module, const ir::Row &r
     const bool has_arrays = std::ranges::any_of(kernel.roots, [](const ir::Root &root) {
         return root.type.space == Space::private_ && !root.parameter && !root.values;
     });
-    if (module.checks_bounds || has_arrays || row.empty() || row.back()->act != Act::for_)
+    if (module.checks_bounds || module.prints || has_arrays || row.empty() ||
+        row.back()->act != Act::for_)
         return std::nullopt;
     const Statement &loop = *row.back();
+    if (kernel.variables[loop.id].type.dtype != dtypes::int64)
+        return std::nullopt;
     const Definitions definitions(kernel);
     GridStride found{{row.begin(), row.end() - 1}, &loop, {}, {}};
     const bool only_defines = std::ranges::all_of(found.before, [&](const Statement *each) {
@@ -74,7 +78,7 @@ std::optional<GridStride> grid_stride(const ir::Module &module, const ir::Row &r
                stop = definitions.resolved(loop.expressions[1]),
                step = definitions.resolved(loop.expressions[2]);
     const bool strides = start && stop && step && is_global_id(*start, dimension) &&
-                         !reads_global_id(*stop, dimension) && step->op == ir::Op::index &&
+                         !reads_item_id(*stop, dimension) && step->op == ir::Op::index &&
                          step->text == "global_size" && step->number == dimension;
     if (!only_defines || !strides || !has_independent_iterations(loop, found.before))
         return std::nullopt;

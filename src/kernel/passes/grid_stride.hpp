@@ -1,6 +1,11 @@
 // Loop interchange for grid-stride loops: `for k in range(global_id, n, global_size)` at the end of
 // a kernel. One after another, work-items would each access memory at a stride. The host runs one
 // iteration of all work-items, then the next one, so that accesses are contiguous.
+//
+// The order within a work-item stays. Work-items have no order among each other between two
+// barriers, and none may wait for another one, so any alternation of their iterations is valid.
+//
+// Lifetime: the result points into the statements that it was found in.
 #pragma once
 #include "kernel/ir/ir.hpp"
 #include "kernel/ir/walk.hpp"

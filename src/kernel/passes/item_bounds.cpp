@@ -1,3 +1,4 @@
+// Index set splitting: takes the conditions of a kernel's body apart.
 #include "kernel/passes/item_bounds.hpp"
 
 #include "kernel/ir/build.hpp"
@@ -17,28 +18,11 @@ using ir::Expression;
 using ir::Op;
 using ir::Statement;
 
-Op inverted(Op comparison) {
-    switch (comparison) {
-    case Op::less:
-        return Op::greater_equal;
-    case Op::less_equal:
-        return Op::greater;
-    case Op::greater:
-        return Op::less_equal;
-    case Op::greater_equal:
-        return Op::less;
-    case Op::equal:
-        return Op::not_equal;
-    default:
-        return Op::equal;
-    }
-}
-
 Expression negation(Expression condition) {
     const bool is_of_integers =
         build::is_comparison(condition.op) && is_integer(condition.operands[0].type.dtype);
     if (is_of_integers) {
-        condition.op = inverted(condition.op);
+        condition.op = build::opposite(condition.op);
         return condition;
     }
     const Position at = condition.at;
@@ -55,12 +39,12 @@ public:
         std::size_t i = 0;
         while (i < list.size()) {
             Statement &statement = list[i];
-            if (statement.act == Act::assign && is_pure(statement.expressions[0])) {
+            if (statement.act == Act::assign && has_no_effect(statement.expressions[0])) {
                 body.push_back(std::move(list[i++]));
                 continue;
             }
             const bool is_guard = statement.act == Act::if_ && statement.otherwise.empty() &&
-                                  is_pure(statement.expressions[0]);
+                                  has_no_effect(statement.expressions[0]);
             const bool returns =
                 is_guard && statement.body.size() == 1 && statement.body[0].act == Act::return_;
             if (!returns && !(is_guard && i + 1 == list.size()))
@@ -105,7 +89,8 @@ private:
         }
     }
 
-    // Takes the terms of a conjunction that become bounds. Returns: the conjunction of the others.
+    // Takes the terms of the condition, or of its negation, that become bounds. Returns: the
+    // conjunction of the others.
     std::optional<Expression> take(const Expression &condition, bool is_negated) {
         const bool splits = condition.op == (is_negated ? Op::logic_or : Op::logic_and);
         if (splits) {
@@ -133,8 +118,7 @@ private:
         if (!known)
             return false;
         if (!reads_global_id(*known, dimension_)) {
-            found_.conditions.push_back(*known);
-            return true;
+            return add(ItemCondition::Kind::condition, Op::constant, *known);
         }
         if (!build::is_comparison(known->op) || known->operands[0].type.dtype != dtypes::int64)
             return false;
@@ -150,24 +134,29 @@ private:
     }
 
     bool add_bound(Op op, const Expression &value) {
-        if (op == Op::equal) {
-            found_.bounds.push_back({Op::less_equal, value});
-            found_.bounds.push_back({Op::greater_equal, value});
-        } else if (op == Op::not_equal && build::constant_of(value) == 0) {
-            found_.bounds.push_back({Op::greater, value});
-        } else if (op == Op::not_equal) {
-            if (found_.excluded)
-                return false;
-            found_.excluded = value;
-        } else {
-            found_.bounds.push_back({op, value});
-        }
+        using Kind = ItemCondition::Kind;
+        if (op == Op::equal)
+            return add(Kind::bound, Op::less_equal, value) &&
+                   add(Kind::bound, Op::greater_equal, value);
+        if (op == Op::not_equal && build::constant_of(value) == 0)
+            return add(Kind::bound, Op::greater, value);
+        if (op != Op::not_equal)
+            return add(Kind::bound, op, value);
+        if (excludes_)
+            return false;
+        excludes_ = true;
+        return add(Kind::exclusion, op, value);
+    }
+
+    bool add(ItemCondition::Kind kind, Op op, const Expression &value) {
+        found_.conditions.push_back({kind, op, value});
         return true;
     }
 
     const std::uint32_t dimension_;
     const Definitions definitions_;
     GuardedItems found_;
+    bool excludes_ = false;
 };
 
 }  // namespace
@@ -176,7 +165,7 @@ std::optional<GuardedItems> guarded_items(const ir::Module &module, std::uint32_
     if (module.uses_groups || module.checks_bounds)
         return std::nullopt;
     GuardedItems found = GuardSearch(module.kernel(), dimension).run(module.kernel().body);
-    if (found.bounds.empty() && found.conditions.empty() && !found.excluded)
+    if (found.conditions.empty())
         return std::nullopt;
     return found;
 }

@@ -9,20 +9,24 @@
 
 namespace entrepot::kernel {
 
-// The id of one dimension satisfies `id op value`.
-struct ItemBound {
-    ir::Op op;  // less, less_equal, greater or greater_equal
+// A term of the condition under which a work-item does anything. Its value depends on arguments,
+// sizes and the ids of slower dimensions only, so it is the same along the fastest one.
+struct ItemCondition {
+    enum class Kind : std::uint8_t {
+        bound,      // the id of the dimension satisfies `id op value`
+        exclusion,  // that id differs from the value; at most one
+        condition,  // the value, a bool, is true
+    };
+    Kind kind;
+    ir::Op op;  // of a bound: less, less_equal, greater or greater_equal
     ir::Expression value;
 };
 
-// Conditions under which a work-item does anything. Values and conditions depend on arguments,
-// sizes and the ids of slower dimensions only, so they are the same along the dimension. They read
-// no memory.
 struct GuardedItems {
-    std::vector<ItemBound> bounds;
-    std::vector<ir::Expression> conditions;  // without the id of the dimension
-    std::optional<ir::Expression> excluded;  // the id differs from it
-    std::vector<ir::Statement> body;         // without these conditions
+    // In the order of the source. The value of a term may be undefined, such as a quotient by 0, if
+    // a term before it does not hold.
+    std::vector<ItemCondition> conditions;
+    std::vector<ir::Statement> body;  // without these conditions
 };
 
 // `dimension` is the fastest one.

@@ -137,6 +137,21 @@ def test_rows(backend):
 
 
 @dppy.kernel
+def up_to_the_local_id(out, x):
+    lane = dppy.get_local_id(0)
+    for k in range(dppy.get_global_id(0), x.shape[0] - lane, dppy.get_global_size(0)):
+        out[k] = x[k]
+
+
+@every_backend
+def test_stop_depends_on_the_work_item(backend):
+    x = np.arange(1, 71)
+    out, _ = backend.run(up_to_the_local_id, 8, 4, np.zeros_like(x), x)
+    k = np.arange(70)
+    assert out.tolist() == np.where(k < 70 - k % 4, x, 0).tolist()
+
+
+@dppy.kernel
 def histogram(out, x):
     counts = dppy.local.array(16, np.int64)
     lane = dppy.get_local_id(0)

@@ -240,7 +240,7 @@ def test_rows_are_bounded(backend, kernel, sizes):
 
 
 @dppy.kernel
-def sum_of_rows(out, a, n):
+def sum_of_rows(out, a, n, m):
     i = dppy.get_global_id(0)
     if i >= n:
         return
@@ -250,13 +250,140 @@ def sum_of_rows(out, a, n):
     out[i] = total
 
 
+@dppy.kernel
+def sum_of_later_rows(out, a, n, m):
+    i = dppy.get_global_id(0)
+    if 0 < i < n:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a[i, k]
+        out[i] = total
+
+
+@dppy.kernel
+def sum_of_some_rows(out, a, n, m):
+    i = dppy.get_global_id(0)
+    if m <= i <= n and i < out.shape[0]:
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            total += a[i, k]
+        out[i] = total
+
+
 @every_backend
-@pytest.mark.parametrize("n", [0, 1, 6, 21])
-def test_loop_is_guarded(backend, n):
+@pytest.mark.parametrize(
+    "kernel", [sum_of_rows, sum_of_later_rows, sum_of_some_rows], ids=lambda each: each.__name__
+)
+def test_loop_is_guarded(backend, kernel):
     """Whose work-items the host interleaves."""
-    a = np.random.default_rng(2).random((21, 50), "f4")
-    expected = np.where(np.arange(21) < n, np.add.accumulate(a, axis=1)[:, -1], 0)
-    out, _ = backend.run(sum_of_rows, 24, None, np.zeros(21, "f4"), a, n)
-    assert np.allclose(out, expected, rtol=1e-6, atol=0)
-    if backend.dialect == "c++":
-        assert out.tolist() == expected.tolist(), "additions in the order of the source"
+    a = np.random.default_rng(2).random((40, 20), "f4")
+    sums = np.add.accumulate(a, axis=1)[:, -1]
+    for n, m in itertools.product(BOUNDS, repeat=2):
+        if backend.simulates and (n > 41 or m > 41 or n < -1 or m < -1):
+            continue
+        if backend.marker == "sycl" and n <= LEAST + 1:
+            continue
+        if kernel is sum_of_rows and n > 40:
+            continue
+        i = np.arange(40)
+        chosen = {
+            sum_of_rows: i < n,
+            sum_of_later_rows: (0 < i) & (i < n),
+            sum_of_some_rows: (m <= i) & (i <= n),
+        }[kernel]
+        out, _ = backend.run(kernel, 40, None, np.zeros(40, "f4"), a, n, m)
+        expected = np.where(chosen, sums, 0)
+        assert np.allclose(out, expected, rtol=1e-6, atol=0), (n, m)
+        if backend.dialect == "c++":
+            assert out.tolist() == expected.tolist(), "additions in the order of the source"
+
+
+@dppy.kernel
+def quotient_after_its_divisor(out, n):
+    i = dppy.get_global_id(0)
+    if n > 0 and i < out.shape[0] // n:
+        out[i] += i + 1
+
+
+@dppy.kernel
+def quotient_after_a_bound(out, n):
+    i = dppy.get_global_id(0)
+    if i < n and i < out.shape[0] // n:
+        out[i] += i + 1
+
+
+@dppy.kernel
+def quotient_after_a_return(out, n):
+    i = dppy.get_global_id(0)
+    if n <= 0:
+        return
+    if i >= out.shape[0] // n:
+        return
+    out[i] += i + 1
+
+
+@dppy.kernel
+def quotient_in_a_condition(out, n):
+    i = dppy.get_global_id(0)
+    inside = n > 0 and out.shape[0] // n > 3 and i < 20
+    if inside:
+        out[i] += i + 1
+
+
+@dppy.kernel
+def quotient_that_is_excluded(out, n):
+    i = dppy.get_global_id(0)
+    if n > 0 and i != out.shape[0] // n:
+        out[i] += i + 1
+
+
+@dppy.kernel
+def quotient_as_a_stop(out, n):
+    i = dppy.get_global_id(0)
+    if n > 0:
+        for k in range(i, out.shape[0] // n, dppy.get_global_size(0)):
+            out[k] += k + 1
+
+
+@every_backend
+@pytest.mark.parametrize("n", [-1, 0, 1, 3, 100])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        quotient_after_its_divisor,
+        quotient_after_a_bound,
+        quotient_after_a_return,
+        quotient_in_a_condition,
+        quotient_that_is_excluded,
+        quotient_as_a_stop,
+    ],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_term_is_evaluated_after_those_before_it(backend, kernel, n):
+    expected = np.arange(40)
+    kernel.simulate[40](expected, n)
+    (out,) = backend.run(kernel, 40, None, np.arange(40), n)
+    assert out.tolist() == expected.tolist()
+
+
+@dppy.kernel
+def equals_a_small_integer(out, m):
+    i = dppy.get_global_id(0)
+    if np.int8(i) == m:
+        out[i] = 1
+
+
+@dppy.kernel
+def equals_before_it_is_assigned(out, n, m):
+    if n == m:
+        out[0] = 1
+    n = dppy.get_global_id(0)
+    out[n + 1] = 2
+
+
+@every_dialect
+def test_equality_of_a_number_that_may_be_negative(backend):
+    (out,) = backend.run(equals_a_small_integer, 300, None, np.zeros(300, "i8"), -1)
+    assert np.flatnonzero(out).tolist() == [255]
+    (out,) = backend.run(equals_before_it_is_assigned, 1, None, np.zeros(2, "i8"), -1, -1)
+    assert out.tolist() == [1, 2]
