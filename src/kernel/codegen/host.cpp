@@ -722,8 +722,7 @@ bool HostEmitter::write_grid_stride(const BarrierSplit::Region &region) {
             local.insert(id);
     const std::string stop = unique("stop"), base = unique("base");
     out_.line("const long long " + stop + " = " + text(found->stop) + ";");
-    out_.open("for (long long " + base + " = 0; " + base + " < " + stop + "; " + base +
-              " += " + text(found->step) + ")");
+    open_grid_stride(base, stop, text(found->step));
     out_.line("if (group_id0 * local_size0 >= " + stop + " - " + base + ") break;");
     std::set<Index> used = indices_of(region.row);
     used.insert({"global_id", 0});

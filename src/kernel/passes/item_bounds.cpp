@@ -29,6 +29,16 @@ Expression negation(Expression condition) {
     return build::of(Op::logic_not, scalar_type(dtypes::boolean), at, {std::move(condition)});
 }
 
+// True if the value may be undefined unless a term before it holds. The front end divides without a
+// check if a condition proves the divisor.
+bool divides(const Expression &expression) {
+    bool found = false;
+    ir::for_each_within(expression, [&](const Expression &each) {
+        found |= each.op == Op::truncate_divide || each.op == Op::truncate_modulo;
+    });
+    return found;
+}
+
 class GuardSearch {
 public:
     GuardSearch(const ir::Function &kernel, std::uint32_t dimension)
@@ -110,16 +120,18 @@ private:
         if (condition.op == Op::logic_not)
             return take(condition.operands[0], !is_negated);
         Expression term = is_negated ? negation(condition) : condition;
-        return becomes_bound(term) ? std::nullopt : std::optional(std::move(term));
+        if (becomes_bound(term))
+            return std::nullopt;
+        keeps_term_ = true;
+        return term;
     }
 
     bool becomes_bound(const Expression &term) {
         const std::optional<Expression> known = definitions_.resolved(term);
-        if (!known)
+        if (!known || (keeps_term_ && divides(*known)))
             return false;
-        if (!reads_global_id(*known, dimension_)) {
+        if (!reads_global_id(*known, dimension_))
             return add(ItemCondition::Kind::condition, Op::constant, *known);
-        }
         if (!build::is_comparison(known->op) || known->operands[0].type.dtype != dtypes::int64)
             return false;
         for (const bool is_mirrored : {false, true}) {
@@ -157,6 +169,7 @@ private:
     const Definitions definitions_;
     GuardedItems found_;
     bool excludes_ = false;
+    bool keeps_term_ = false;  // a term stays in the body, so later ones run before it
 };
 
 }  // namespace

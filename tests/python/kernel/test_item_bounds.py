@@ -331,6 +331,23 @@ def quotient_in_a_condition(out, n):
 
 
 @dppy.kernel
+def quotient_after_a_term_that_stays(out, n):
+    i = dppy.get_global_id(0)
+    if i + 1 < n and i < out.shape[0] // n:
+        out[i] += i + 1
+
+
+@dppy.kernel
+def quotient_after_a_return_that_stays(out, n):
+    i = dppy.get_global_id(0)
+    if i + 1 >= n:
+        return
+    if i >= out.shape[0] // n:
+        return
+    out[i] += i + 1
+
+
+@dppy.kernel
 def quotient_that_is_excluded(out, n):
     i = dppy.get_global_id(0)
     if n > 0 and i != out.shape[0] // n:
@@ -354,6 +371,8 @@ def quotient_as_a_stop(out, n):
         quotient_after_a_bound,
         quotient_after_a_return,
         quotient_in_a_condition,
+        quotient_after_a_term_that_stays,
+        quotient_after_a_return_that_stays,
         quotient_that_is_excluded,
         quotient_as_a_stop,
     ],
