@@ -174,22 +174,53 @@ std::string compiler_identity(const Words &command) {
     return identity;
 }
 
+namespace {
+
+// The answer to a question about a compiler, which has to be started for it. That for the last
+// compiler is kept.
+class LastAnswer {
+public:
+    // `ask`: bool(const Words &compiler).
+    template <class Ask> bool of(const Words &compiler, Ask ask) {
+        constexpr std::size_t answer = 1;
+        const std::size_t asked = std::hash<std::string>{}(compiler_identity(compiler)) | answer;
+        const std::size_t known = last_.load(std::memory_order_relaxed);
+        if ((known | answer) == asked && known != 0)
+            return (known & answer) != 0;
+        const bool found = ask(compiler);
+        last_.store(found ? asked : asked & ~answer, std::memory_order_relaxed);
+        return found;
+    }
+
+private:
+    // Hash of the compiler's identity; the last bit is the answer. Atomic, and no mutex, because
+    // another thread may fork.
+    std::atomic<std::size_t> last_{0};
+};
+
+// Returns: the compiler's output for an option; empty if it fails.
+std::string printed(Words compiler, const char *option) {
+    compiler.emplace_back(option);
+    std::string output;
+    const bool succeeded = run_command(compiler, [&](std::string_view text) { output += text; });
+    return succeeded ? output : "";
+}
+
+}  // namespace
+
 bool has_library_archive(const Words &compiler) {
-    // Atomic, and no mutex, because another thread may fork. The last bit is the answer.
-    static std::atomic<std::size_t> last{0};
-    constexpr std::size_t answer = 1;
-    const std::size_t asked = std::hash<std::string>{}(compiler_identity(compiler)) | answer;
-    const std::size_t known = last.load(std::memory_order_relaxed);
-    if ((known | answer) == asked && known != 0)
-        return (known & answer) != 0;
-    Words command = compiler;
-    command.emplace_back("-print-file-name=libstdc++.a");
-    std::string path;
-    // Prints the name as it is if there is no such file.
-    const bool found =
-        run_command(command, [&](std::string_view text) { path += text; }) && path.starts_with('/');
-    last.store(found ? asked : asked & ~answer, std::memory_order_relaxed);
-    return found;
+    static LastAnswer last;
+    return last.of(compiler, [](const Words &command) {
+        // Prints the name as it is if there is no such file.
+        return printed(command, "-print-file-name=libstdc++.a").starts_with('/');
+    });
+}
+
+bool is_clang(const Words &compiler) {
+    static LastAnswer last;
+    return last.of(compiler, [](const Words &command) {
+        return printed(command, "--version").find("clang") != std::string::npos;
+    });
 }
 
 bool environment_names_files() {

@@ -26,9 +26,10 @@ std::string compiler_identity(const Words &command);
 // cover.
 bool environment_names_files();
 
-// True if libstdc++.a is installed for the compiler. To know it, the compiler is started once more,
-// so the answer for the last compiler is kept.
+// To answer these, the compiler is started once more, so the answer for the last compiler is kept.
+// True if libstdc++.a is installed for the compiler.
 bool has_library_archive(const Words &compiler);
+bool is_clang(const Words &compiler);
 
 // An error message for machines without a compiler: what was looked for, and what to do.
 std::string no_compiler();

@@ -191,6 +191,15 @@ std::string key_of(const Words &compiler, const Words &options, std::string_view
     return key;
 }
 
+// True if the source includes no header but <climits>, which declares nothing.
+bool includes_only_macros(std::string_view source) {
+    constexpr std::string_view word = "include";
+    for (std::size_t at = source.find(word); at != source.npos; at = source.find(word, at + 1))
+        if (!source.substr(at).starts_with("include <climits>\n"))
+            return false;
+    return true;
+}
+
 // True if the program can be linked with the archive of the C++ library. A source without headers
 // uses next to nothing of it, and reading the shared library takes half of the time of a link.
 bool can_link_archive(const Words &compiler, const Words &options, std::string_view source) {
@@ -198,9 +207,22 @@ bool can_link_archive(const Words &compiler, const Words &options, std::string_v
         return word.starts_with("-stdlib") || word.starts_with("-nostdlib") ||
                word.starts_with("-nodefaultlibs") || word.starts_with("-static");
     };
-    return source.find("include") == std::string_view::npos &&
-           std::ranges::none_of(compiler, chooses_libraries) &&
+    return includes_only_macros(source) && std::ranges::none_of(compiler, chooses_libraries) &&
            std::ranges::none_of(options, chooses_libraries) && has_library_archive(compiler);
+}
+
+// Has Clang call functions of libmvec in vectorized loops, for programs whose options allow other
+// results. GCC does so for functions that are declared with `simd`.
+void add_vector_math(Words &command, const Words &compiler) {
+#if defined(__x86_64__) && defined(__GLIBC__)
+    const bool allowed = std::ranges::any_of(command, [](const std::string &word) {
+        return word == "-freciprocal-math" || word == "-ffast-math";
+    });
+    if (allowed && is_clang(compiler))
+        command.emplace_back("-fveclib=libmvec");
+#else
+    static_cast<void>(command), static_cast<void>(compiler);
+#endif
 }
 
 std::string read_library(const std::string &path) {
@@ -303,6 +325,7 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
                 key.empty() ? std::nullopt : cached("host", key)) {
             write_file(library, *known);
         } else {
+            add_vector_math(command, *compiler);
             const bool with_archive = can_link_archive(*compiler, own, {source, length});
             // Source with warnings is compiled each time, because the cache keeps no logs.
             if (compile(std::move(command), directory, {source, length}, with_archive, log) &&

@@ -246,7 +246,7 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
             continue;
         }
         filled.replace(open, close + 1 - open,
-                       math_words(dialect_, filled.substr(open + 1, close - open - 1), part));
+                       math_function(filled.substr(open + 1, close - open - 1), part));
     }
     std::ranges::replace(filled, '\1', '{');
     if (const std::string line = no_contraction_line();
@@ -281,6 +281,12 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
     replace(filled, "T", words(dtype).value);
     replace(filled, "S", words(dtype).storage);
     return filled;
+}
+
+std::string Emitter::math_function(std::string_view name, Dtype dtype) {
+    std::string word = math_words(dialect_, name, dtype);
+    declare_math_function(word);
+    return word;
 }
 
 std::string Emitter::helper(std::string_view name, Dtype dtype) {

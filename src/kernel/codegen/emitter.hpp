@@ -139,6 +139,10 @@ protected:
     std::string function_name(const ir::Function &function) const;
     // Name of a helper function for `dtype`; adds the helper to the program.
     std::string helper(std::string_view name, Dtype dtype);
+    // Name of a mathematical function for `dtype`; empty if a helper computes it.
+    std::string math_function(std::string_view name, Dtype dtype);
+    // Declares a function of that name, if calls need a declaration.
+    virtual void declare_math_function(const std::string &) {}
     // Adds text that is not in the table to the program, once per key. False if the key was
     // present.
     bool add_once(const std::string &key, const std::string &text);

@@ -326,7 +326,7 @@ Spelled Emitter::spell_math(const ir::Expression &expression) {
     if (is_complex(dtype) || name == "min" || name == "max" || name == "minimum" ||
         name == "maximum" || name == "power")
         return name == "power" && !is_complex(dtype) && !is_integer(dtype)
-                   ? narrowed({math_words(dialect_, name, dtype) + listed}, dtype)
+                   ? narrowed({math_function(name, dtype) + listed}, dtype)
                    : Spelled{helper(name, dtype) + listed};
     if (name == "abs" && (dtype.code == TypeCode::unsigned_integer || is_boolean(dtype)))
         return spell(first);
@@ -334,7 +334,7 @@ Spelled Emitter::spell_math(const ir::Expression &expression) {
         return {helper(name, dtype) + listed};
     if (name == "nextafter" && words(dtype).is_promoted())
         return {helper("nextafter_" + name_of(dtype), dtype) + listed};
-    const std::string word = math_words(dialect_, name, dtype);
+    const std::string word = math_function(name, dtype);
     if (word.empty())
         return narrowed({helper(name, dtype) + listed}, expression.type.dtype);
     return is_boolean(expression.type.dtype) ? Spelled{word + listed}
@@ -411,7 +411,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::power:
         if (is_integer(dtype) || is_complex(dtype))
             return by_helper("power", dtype);
-        return narrowed({math_words(dialect_, "power", dtype) + "(" + text(operands[0]) + ", " +
+        return narrowed({math_function("power", dtype) + "(" + text(operands[0]) + ", " +
                          text(operands[1]) + ")"},
                         dtype);
     case ir::Op::shift_left:

@@ -120,6 +120,36 @@ void HostEmitter::suppress_vectorization() {
     out_.line("NO_VECTORS");
 }
 
+// With `simd`, GCC calls the function of libmvec for the elements of a vector. Their results differ
+// by up to 4 units in the last place. Clang takes them by an option, which the host's backend adds.
+// <climits> includes the header that defines __GLIBC_PREREQ.
+void HostEmitter::declare_math_function(const std::string &name) {
+    if (!target_.fast_math || !name.starts_with(dialect_.math_prefix))
+        return;
+    const std::string called = name.substr(dialect_.math_prefix.size());
+    const VectorMath *row = find_vector_math(called);
+    const bool is_single = row == nullptr && called.ends_with('f');
+    if (is_single)
+        row = find_vector_math(called.substr(0, called.size() - 1));
+    if (row == nullptr)
+        return;
+    add_once("LIBMVEC", "#include <climits>\n"
+                        "#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)\n"
+                        "#define LIBMVEC(minor) LIBMVEC_##minor\n"
+                        "#define LIBMVEC_22 __attribute__((simd(\"notinbranch\")))\n"
+                        "#if __GLIBC_PREREQ(2, 35)\n"
+                        "#define LIBMVEC_35 LIBMVEC_22\n"
+                        "#else\n"
+                        "#define LIBMVEC_35\n"
+                        "#endif\n"
+                        "#else\n"
+                        "#define LIBMVEC(minor)\n"
+                        "#endif");
+    const std::string type = is_single ? "float" : "double";
+    add_once(called, "extern \"C\" LIBMVEC(" + std::to_string(row->since) + ") " + type + " " +
+                         called + "(" + type + (row->operands == 2 ? ", " + type : "") + ");");
+}
+
 void HostEmitter::begin_iteration(const ir::Statement &loop) {
     const bool of_group = split_ && function_ == &module_.kernel() && by_group_;
     if (carries_several_vectors(module_, *function_, loop, target_.fast_math,
@@ -135,9 +165,18 @@ std::string HostEmitter::prologue() {
 // conditions can become masks.
 std::string HostEmitter::options() const {
     // GCC could contract different products in the two versions of an interleaved kernel.
-    return std::string("-fwrapv -fno-trapping-math") +
-           (is_interleaved() ? " -ffp-contract=off" : "") +
-           (target_.fast_math ? " -fno-signed-zeros -fassociative-math -freciprocal-math" : "");
+    const bool has_vectors = interleaved_ && interleaved_->common_range;
+    std::string options = "-fwrapv -fno-trapping-math";
+    if (interleaved_ && !target_.fast_math)
+        options += " -ffp-contract=off";
+    if (has_vectors)
+        options += " -fopenmp-simd";
+    if (target_.fast_math)
+        options += " -fno-signed-zeros -freciprocal-math";
+    // Sums of several lanes need no other order, and plan_interleaving() counts on that.
+    if (target_.fast_math && !has_vectors)
+        options += " -fassociative-math";
+    return options;
 }
 
 std::vector<std::string> HostEmitter::parameters_of(const ir::Function &kernel,
@@ -365,7 +404,8 @@ void HostEmitter::write_items(const ir::Function &kernel) {
         if (i > 0 || used.contains({"global_size", i}))
             out_.line("const long long global_size" + std::to_string(i) + " = range[" +
                       std::to_string(1 + i) + "];");
-    const std::string flag = is_interleaved() ? unique("interleave") : "";
+    const bool compares_loops = interleaved_ && !interleaved_->common_range;
+    const std::string flag = compares_loops ? unique("interleave") : "";
     if (!flag.empty())
         out_.line("bool " + flag + " = true;");
     if (dimensions() == 1)
@@ -396,7 +436,8 @@ void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::s
     const auto write_loop = [&](const std::string &begin, const std::string &end) {
         if (grid_stride_)
             return write_grid_stride(inner, begin, end, local);
-        const std::string from = flag.empty() ? begin : write_interleaved(flag, inner, begin, end);
+        const std::string from =
+            interleaved_ ? write_interleaved(*interleaved_, flag, inner, begin, end) : begin;
         out_.open("for (long long " + inner + " = " + from + "; " + inner + " < " + end + "; ++" +
                   inner + ")");
         write_item_body(ir::row_of(item_body(kernel)), local, used_roots_);

@@ -3,6 +3,7 @@
 #include "kernel/codegen/emitter.hpp"
 #include "kernel/passes/barrier_split.hpp"
 #include "kernel/passes/grid_stride.hpp"
+#include "kernel/passes/interleave.hpp"
 #include "kernel/passes/item_bounds.hpp"
 
 #include <initializer_list>
@@ -21,11 +22,12 @@ class HostEmitter : public Emitter {
 public:
     HostEmitter(const ir::Module &module, const Target &target)
         : Emitter(module, target), guarded_(guarded_items(module, target.dimensions - 1)),
-          grid_stride_(item_stride(module, target)) {}
+          grid_stride_(item_stride(module, target)), interleaved_(interleaving()) {}
 
 protected:
     void write_kernel(const ir::Function &kernel) override;
     std::string prologue() override;
+    void declare_math_function(const std::string &name) override;
     std::string options() const override;
     Spelled index(const ir::Expression &expression) override;
     std::string atomic(const ir::Expression &expression) override;
@@ -76,9 +78,12 @@ private:
     std::optional<GridStride> item_stride(const ir::Module &module, const Target &target) const;
     // Several work-items of such a loop, interleaved: host_interleave.cpp
     struct Lanes;
-    bool is_interleaved() const;
-    std::string write_interleaved(const std::string &flag, const std::string &inner,
-                                  const std::string &first, const std::string &last);
+    std::optional<InterleavePlan> interleaving() const;
+    std::string write_interleaved(const InterleavePlan &plan, const std::string &flag,
+                                  const std::string &inner, const std::string &first,
+                                  const std::string &last);
+    void write_vectors(const Lanes &given);
+    void write_scalars(Lanes &given, const std::string &flag);
     void open_lanes(const Lanes &given, bool asks_id, const char *by,
                     std::initializer_list<const Declarations::Variables *> used);
     void write_part(const Lanes &given, const ir::Row &row, const Declarations::Variables &used);
@@ -117,6 +122,7 @@ private:
     // Only in kernels that do not tell groups apart:
     const std::optional<GuardedItems> guarded_;
     const std::optional<GridStride> grid_stride_;
+    const std::optional<InterleavePlan> interleaved_;
     std::optional<BarrierSplit> split_;  // of kernels that tell groups apart
     // Code for the whole group; ids are those of its first work-item.
     bool by_group_ = false;

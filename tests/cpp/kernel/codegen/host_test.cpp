@@ -497,7 +497,40 @@ Building sums(std::int64_t step, Dtype dtype = float32) {
 }
 
 bool is_interleaved(Building build, const Target &target = {}) {
-    return build.emitted(target).source.find("interleave") != std::string::npos;
+    return build.emitted(target).source.find("_lanes[") != std::string::npos;
+}
+
+// out[i] = the sum of x[k * by + i * across] * weights[k] for k below n.
+Building weighted_sums(std::int64_t across) {
+    Building build("weighted");
+    const RootId out = build.array("out", float32, false, true),
+                 x = build.array("x", float32, true, false),
+                 weights = build.array("weights", float32, true, false);
+    const VariableId n = build.parameter("n", int64), by = build.parameter("by", int64),
+                     i = build.variable("i", int64), total = build.variable("total", float32),
+                     k = build.variable("k", int64);
+    const auto times = [](Expression a, Expression b) {
+        return operation(Op::multiply, int64, {std::move(a), std::move(b)});
+    };
+    const Expression column = across == 1 ? build.read(i) : times(build.read(i), number(across));
+    const Expression product = operation(
+        Op::multiply, float32,
+        {build.load(x, operation(Op::add, int64, {times(build.read(k), build.read(by)), column})),
+         build.load(weights, build.read(k))});
+    build.add(Building::assign(i, id("global_id")));
+    build.add(Building::assign(total, number(0, float32)));
+    build.add(Building::loop(
+        k, number(0), build.read(n), number(1),
+        {Building::assign(total, operation(Op::add, float32, {build.read(total), product}))}));
+    build.add(Building::store(out, build.read(i), build.read(total)));
+    return build;
+}
+
+bool has_vectors(Building build, const Target &target = {}) {
+    const Compiled compiled = build.emitted(target);
+    const bool found = compiled.source.find("#pragma omp simd") != std::string::npos;
+    CHECK((compiled.options.find("-fopenmp-simd") != std::string::npos) == found);
+    return found;
 }
 
 }  // namespace
@@ -561,13 +594,59 @@ TEST_CASE("last of several dimensions is interleaved") {
     Target target;
     target.dimensions = 3;
     const Compiled compiled = build.emitted(target);
-    CHECK(compiled.source.find("interleave") != std::string::npos);
+    CHECK(compiled.source.find("_lanes[") != std::string::npos);
     const Loaded kernel(compiled);
     std::vector<float> found(3 * 2 * 9, -1.f);
     long long rounds = 20;
     kernel.run({3, 2, 9}, {1, 1, 1}, 1, 50, {found.data(), &rounds});
     for (std::size_t at = 0; at < found.size(); ++at)
         CHECK(found[at] == (at >= 1 && at < 50 ? 20.f * static_cast<float>(at) : -1.f));
+}
+
+TEST_CASE("lanes are vectors if they access consecutive elements") {
+    CHECK(has_vectors(weighted_sums(1)));
+    CHECK_FALSE(has_vectors(weighted_sums(2)));
+    CHECK(is_interleaved(weighted_sums(2)));
+    CHECK_FALSE(has_vectors(sums(1)));  // each work-item has another range
+    Target fast;
+    fast.fast_math = true;
+    CHECK(has_vectors(weighted_sums(1), fast));
+    CHECK_FALSE(is_interleaved(weighted_sums(2), fast));
+
+    Building loads_in_a_branch = weighted_sums(1);
+    Statement sum = loads_in_a_branch.kernel().body[2].body[0];
+    loads_in_a_branch.kernel().body[2].body = {Building::block(
+        Act::if_, {operation(Op::less, boolean, {loads_in_a_branch.read(2), number(9)})}, {sum})};
+    CHECK_FALSE(has_vectors(loads_in_a_branch));
+    Building computes_in_int64 = weighted_sums(1);
+    Expression &value = computes_in_int64.kernel().body[2].body[0].expressions[0].operands[1];
+    value = operation(Op::convert, float32, {computes_in_int64.read(2)});
+    CHECK_FALSE(has_vectors(computes_in_int64));
+}
+
+TEST_CASE("blocks of vectors and their rest give each sum in order") {
+    const Loaded kernel(weighted_sums(1).emitted({}));
+    std::vector<float> weights(30), x(30 * 200);
+    for (std::size_t k = 0; k < weights.size(); ++k)
+        weights[k] = k % 7 == 0 ? 1e8f : 1.f / static_cast<float>(k);
+    for (std::size_t at = 0; at < x.size(); ++at)
+        x[at] = static_cast<float>(at % 11);
+    for (const long long items : {1LL, 8LL, 63LL, 64LL, 200LL})
+        for (long long rounds : {0LL, 1LL, 30LL}) {
+            std::vector<float> out(static_cast<std::size_t>(items), -1.f), expected;
+            long long by = 200;
+            for (long long i = 0; i < items; ++i) {
+                float total = 0;
+                for (long long k = 0; k < rounds; ++k) {
+                    const volatile float product = x[static_cast<std::size_t>(k * by + i)] *
+                                                   weights[static_cast<std::size_t>(k)];
+                    total += product;
+                }
+                expected.push_back(total);
+            }
+            kernel.run(items, 0, {out.data(), x.data(), weights.data(), &rounds, &by});
+            CHECK(out == expected);
+        }
 }
 
 TEST_CASE("kernels without a gain are not interleaved") {
