@@ -11,9 +11,9 @@
 release_of() {
     case $1 in
     3.11) echo bookworm ;;
-    3.13) echo trixie ;;
+    3.13 | 3.13t) echo trixie ;;
     3.14 | 3.14t | 3.15 | 3.15t) echo forky ;;
-    *) echo "No Debian release that is available here has Python $1: 3.11, 3.13, 3.14, 3.14t, 3.15 and 3.15t can be asked for." >&2 && return 2 ;;
+    *) echo "No Debian release that is available here has Python $1: 3.11, 3.13, 3.13t, 3.14, 3.14t, 3.15 and 3.15t can be asked for." >&2 && return 2 ;;
     esac
 }
 
@@ -68,7 +68,8 @@ make_root() {
 # Makes one with a version of Python and all else that `make test` needs from Debian: make_python_root
 # ROOT VERSION PROCESSOR
 #
-# Debian has no interpreters without the GIL. That of 3.14t is compiled from the source of Debian's 3.14.
+# Debian has no interpreters without the GIL. That of 3.13t is compiled from the source of Debian's 3.13,
+# without Debian's changes, with which virtual environments do not find their packages.
 make_python_root() {
     local root=$1 version=$2 processor=$3 release
     release=$(release_of "$version")
@@ -78,9 +79,10 @@ make_python_root() {
         make_root "$root" "$release" "$processor" "$packages" "
             apt-get update -qq
             cd /usr/src
-            apt-get source -qq -o APT::Sandbox::User=root python${version%t}
-            cd python${version%t}-*/
-            ./configure -q --disable-gil --prefix=/usr/local
+            apt-get source -qq --download-only -o APT::Sandbox::User=root python${version%t}
+            tar -xf python${version%t}_*.orig.tar.xz
+            cd Python-${version%t}*/
+            ./configure -q --disable-gil --prefix=/usr/local --with-ensurepip=no
             make -s -j $(nproc)
             make -s altinstall"
     else
