@@ -19,6 +19,7 @@ from .harness import Pair
 NUMBERS = 1 << 22
 ITEMS = 1 << 10
 SIDE, SWEEPS = 2048, 20
+POINTS, MATRIX = 8192, 512
 BYTES = 1 << 24
 
 
@@ -83,9 +84,115 @@ def histogram(out, data):
     kernel.atomic.add(out, lane, counts[lane])
 
 
+@ep.kernel
+def matmul(out, a, b):
+    i, j = kernel.get_global_id(0), kernel.get_global_id(1)
+    total = np.float32(0)
+    for k in range(a.shape[1]):
+        total += a[i, k] * b[k, j]
+    out[i, j] = total
+
+
+@ep.kernel(fast_math=True)
+def exponential(out, x):
+    i = kernel.get_global_id(0)
+    out[i] = math.exp(x[i])
+
+
+@ep.kernel(fast_math=True)
+def logarithm(out, x):
+    i = kernel.get_global_id(0)
+    out[i] = math.log(x[i])
+
+
+@ep.kernel(fast_math=True)
+def sine(out, x):
+    i = kernel.get_global_id(0)
+    out[i] = math.sin(x[i])
+
+
+@ep.kernel(fast_math=True)
+def power(out, x):
+    i = kernel.get_global_id(0)
+    out[i] = x[i] ** np.float32(1.7)
+
+
+@ep.kernel(fast_math=True)
+def softmax(out, a):
+    """A work-group for each row."""
+    row, lane = kernel.get_group_id(0), kernel.get_local_id(0)
+    width = kernel.get_local_size(0)
+    top = a[row, 0]
+    for k in range(lane, a.shape[1], width):
+        top = max(top, a[row, k])
+    top = kernel.group.reduce(top, "max")
+    total = np.float32(0)
+    for k in range(lane, a.shape[1], width):
+        e = math.exp(a[row, k] - top)
+        out[row, k] = e
+        total += e
+    total = kernel.group.reduce(total)
+    for k in range(lane, a.shape[1], width):
+        out[row, k] /= total
+
+
 NUMBA = """
+import math
 import numba
 import numpy as np
+
+@numba.njit(parallel=True)
+def n_body(points, forces):
+    for i in numba.prange(points.shape[0]):
+        total = np.float32(0)
+        for j in range(points.shape[0]):
+            dx = points[j, 0] - points[i, 0]
+            dy = points[j, 1] - points[i, 1]
+            distance = dx * dx + dy * dy + np.float32(0.01)
+            total += dx / (distance * math.sqrt(distance))
+        forces[i] = total
+
+@numba.njit(parallel=True)
+def matmul(out, a, b):
+    for i in numba.prange(out.shape[0]):
+        for j in range(out.shape[1]):
+            total = np.float32(0)
+            for k in range(a.shape[1]):
+                total += a[i, k] * b[k, j]
+            out[i, j] = total
+
+@numba.njit(parallel=True, fastmath=True)
+def exponential(out, x):
+    for i in numba.prange(x.size):
+        out[i] = math.exp(x[i])
+
+@numba.njit(parallel=True, fastmath=True)
+def logarithm(out, x):
+    for i in numba.prange(x.size):
+        out[i] = math.log(x[i])
+
+@numba.njit(parallel=True, fastmath=True)
+def sine(out, x):
+    for i in numba.prange(x.size):
+        out[i] = math.sin(x[i])
+
+@numba.njit(parallel=True, fastmath=True)
+def power(out, x):
+    for i in numba.prange(x.size):
+        out[i] = x[i] ** np.float32(1.7)
+
+@numba.njit(parallel=True, fastmath=True)
+def softmax(out, a):
+    for i in numba.prange(a.shape[0]):
+        top = a[i, 0]
+        for k in range(a.shape[1]):
+            top = max(top, a[i, k])
+        total = np.float32(0)
+        for k in range(a.shape[1]):
+            out[i, k] = math.exp(a[i, k] - top)
+            total += out[i, k]
+        for k in range(a.shape[1]):
+            out[i, k] /= total
 
 @numba.njit(parallel=True)
 def stencil(out, a):
@@ -176,18 +283,38 @@ def numba_pairs() -> list[Pair]:
     exec(NUMBA, programs)
     random = np.random.default_rng(2)
     a, data = random.random((SIDE, SIDE), "f4"), random.integers(0, 256, BYTES, "u1")
-    names = {
+    names: dict[str, Any] = {
         "stencil": stencil[(SIDE, SIDE), None],
         "histogram": histogram[1 << 16, 256],
-        "numba_stencil": programs["stencil"],
-        "numba_histogram": programs["histogram"],
         "ours": [ep.asarray(a, copy=True), ep.asarray(a, copy=True)],
         "theirs": [a.copy(), a.copy()],
         "data": ep.asarray(data),
         "numba_data": data,
         "counts": ep.zeros(256, "int64"),
         "numba_counts": np.zeros(256, "i8"),
+        "n_body": n_body[POINTS],
+        "matmul": matmul[(MATRIX, MATRIX), None],
+        "softmax": softmax[4096 * 256, 256],
+        "exponential": exponential[NUMBERS],
+        "logarithm": logarithm[NUMBERS],
+        "sine": sine[NUMBERS],
+        "power": power[NUMBERS],
     }
+    names |= {f"numba_{name}": function for name, function in programs.items()}
+    inputs = {
+        "points": random.random((POINTS, 2), "f4"),
+        "factor": random.random((MATRIX, MATRIX), "f4"),
+        "scores": random.random((4096, 1024), "f4"),
+        "x": random.random(NUMBERS, "f4") + np.float32(0.1),
+    }
+    outputs = {
+        "forces": np.zeros(POINTS, "f4"),
+        "product": np.zeros((MATRIX, MATRIX), "f4"),
+        "weights": np.zeros((4096, 1024), "f4"),
+        "out": np.zeros(NUMBERS, "f4"),
+    }
+    for name, array in (inputs | outputs).items():
+        names |= {name: ep.asarray(array, copy=True), f"numba_{name}": array}
     sweeps = f"for _ in range({SWEEPS // 2}):\n    "
     rows = [
         (
@@ -200,10 +327,35 @@ def numba_pairs() -> list[Pair]:
             "histogram(counts, data).wait()",
             "numba_histogram(numba_counts, numba_data)",
         ),
+        (
+            f"host: n-body of {POINTS:,}",
+            "n_body(points, forces).wait()",
+            "numba_n_body(numba_points, numba_forces)",
+        ),
+        (
+            f"host: plain matrix product, {MATRIX}²",
+            "matmul(product, factor, factor).wait()",
+            "numba_matmul(numba_product, numba_factor, numba_factor)",
+        ),
+        (
+            "host: softmax of 4096 rows of 1024, fast_math",
+            "softmax(weights, scores).wait()",
+            "numba_softmax(numba_weights, numba_scores)",
+        ),
+    ]
+    rows += [
+        (
+            f"host: {name} of {NUMBERS:,} numbers, fast_math",
+            f"{name}(out, x).wait()",
+            f"numba_{name}(numba_out, numba_x)",
+        )
+        for name in ("exponential", "logarithm", "sine", "power")
     ]
     for _, ours, peer in rows:
         for statement in (ours, peer):
             exec(statement, names)
+        for name, array in outputs.items():
+            assert np.allclose(names[name].numpy(), array, rtol=1e-3, atol=1e-3), (ours, name)
     assert np.array_equal(names["ours"][0].numpy(), names["theirs"][0])
     assert np.array_equal(names["counts"].numpy(), names["numba_counts"])
     return [Pair(*row, 1, names, rounds=15, rest=0.03) for row in rows]

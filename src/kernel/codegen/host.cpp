@@ -5,6 +5,7 @@
 #include "kernel/codegen/host.hpp"
 #include "kernel/ir/build.hpp"
 #include "kernel/ir/walk.hpp"
+#include "kernel/passes/group_stride.hpp"
 #include "kernel/passes/loop_carried.hpp"
 
 #include <algorithm>
@@ -45,9 +46,9 @@ bool begins_with_assignment(const ir::Row &row, ir::VariableId id) {
     return false;
 }
 
-// Prepares the kernel for the host's emitter: copies parameters that are assigned, and stores
-// operands of group functions in variables.
-ir::Module prepared(const ir::Module &given) {
+// Prepares the kernel for the host's emitter: copies parameters that are assigned, stores operands
+// of group functions in variables, and interchanges strided loops of groups.
+ir::Module prepared(const ir::Module &given, const Target &target) {
     ir::Module module = given;
     ir::Function &kernel = module.kernel();
     std::set<ir::VariableId> written;
@@ -100,6 +101,9 @@ ir::Module prepared(const ir::Module &given) {
             }
         };
     unnest(kernel.body);
+    if (module.uses_groups && target.dimensions == 1 &&
+        (target.local_size[0] == 0 || target.local_size[0] >= smallest_interchanged_group))
+        interchange_group_strides(module);
     return module;
 }
 
@@ -476,14 +480,18 @@ void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::s
     out_.close();
 }
 
-// Writes iteration after iteration of the loop, each for the work-items from `begin` to `end`.
+// Writes iteration after iteration of the loop, each for the work-items from `begin` to `end`. The
+// base runs over the multiples of the step below `stop`.
 void HostEmitter::write_grid_stride(const std::string &inner, const std::string &begin,
                                     const std::string &end, Declarations::Variables local) {
     const ir::Statement &loop = *grid_stride_->loop;
     const std::string stop = unique("stop"), base = unique("base"), left = unique("left");
     out_.open("if (" + begin + " < " + end + ")");  // else `stop` may be undefined
     out_.line("const long long " + stop + " = " + text(grid_stride_->stop) + ";");
-    open_grid_stride(base, stop, text(grid_stride_->step));
+    const std::string step = text(grid_stride_->step);
+    out_.open("for (long long " + base + " = 0; " + base + " < " + stop + "; " + base + " = " +
+              step + " < " + stop + " - " + base + " ? " + base + " + " + step + " : " + stop +
+              ")");
     out_.line("const long long " + left + " = " + stop + " - " + base + " < " + end + " ? " + stop +
               " - " + base + " : " + end + ";");
     out_.line("if (" + left + " <= " + begin + ") break;");
@@ -499,14 +507,6 @@ void HostEmitter::write_grid_stride(const std::string &inner, const std::string 
     out_.close();
     out_.close();
     out_.close();
-}
-
-// `base` runs over the multiples of the step below `stop`.
-void HostEmitter::open_grid_stride(const std::string &base, const std::string &stop,
-                                   const std::string &step) {
-    out_.open("for (long long " + base + " = 0; " + base + " < " + stop + "; " + base + " = " +
-              step + " < " + stop + " - " + base + " ? " + base + " + " + step + " : " + stop +
-              ")");
 }
 
 std::optional<GridStride> HostEmitter::item_stride(const ir::Module &module,
@@ -744,46 +744,7 @@ void HostEmitter::write_rematerialised(const BarrierSplit::Region &region) {
                   variables_[id] + " = " + text(split_->definition(id)) + ";");
 }
 
-// Writes iteration after iteration of a loop, each for all work-items of the group.
-// Returns: false, and writes nothing, if the region is no such loop.
-bool HostEmitter::write_grid_stride(const BarrierSplit::Region &region) {
-    const std::optional<GridStride> found =
-        dimensions() == 1 ? grid_stride(module_, region.row, 0) : std::nullopt;
-    const bool keeps_values =
-        split_->returns_early() || std::ranges::any_of(region.used, [&](ir::VariableId id) {
-            return split_->is_context_saved(id);
-        });
-    if (!found || keeps_values)
-        return false;
-    const ir::Statement &loop = *found->loop;
-    Declarations::Variables local;
-    for (const ir::VariableId id : region.used)
-        if (id != loop.id && !split_->is_shared(id) && !function_->variables[id].parameter &&
-            (!split_->is_rematerialised(id) || !region.upward_exposed.contains(id)))
-            local.insert(id);
-    const std::string stop = unique("stop"), base = unique("base");
-    out_.line("const long long " + stop + " = " + text(found->stop) + ";");
-    open_grid_stride(base, stop, text(found->step));
-    out_.line("if (group_id0 * local_size0 >= " + stop + " - " + base + ") break;");
-    std::set<Index> used = indices_of(region.row);
-    used.insert({"global_id", 0});
-    open_items(used, false);
-    begin_iteration(loop);
-    out_.line("if (global_id0 >= " + stop + " - " + base + ") continue;");
-    write_rematerialised(region);
-    out_.line("const long long " + variables_[loop.id] + " = global_id0 + " + base + ";");
-    ir::Row row = found->before;
-    for (const ir::Statement &statement : loop.body)
-        row.push_back(&statement);
-    write_item_body(row, local, region.private_arrays);
-    close_items();
-    out_.close();
-    return true;
-}
-
 void HostEmitter::write_region(const BarrierSplit::Region &region) {
-    if (write_grid_stride(region))
-        return;
     std::vector<ir::VariableId> rematerialised;
     for (const ir::VariableId id : region.upward_exposed)
         collect_rematerialised(id, rematerialised);
@@ -920,7 +881,7 @@ std::string HostEmitter::root_argument(ir::RootId root) {
 
 Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments,
                    const Target &target) {
-    const ir::Module ready = prepared(module);
+    const ir::Module ready = prepared(module, target);
     return HostEmitter(ready, target).run(arguments);
 }
 

@@ -73,8 +73,6 @@ private:
     }
     void write_grid_stride(const std::string &inner, const std::string &begin,
                            const std::string &end, Declarations::Variables local);
-    void open_grid_stride(const std::string &base, const std::string &stop,
-                          const std::string &step);
     std::optional<GridStride> item_stride(const ir::Module &module, const Target &target) const;
     // Several work-items of such a loop, interleaved: host_interleave.cpp
     struct Lanes;
@@ -98,7 +96,6 @@ private:
     void write_pieces(const std::vector<ir::Statement> &list);
     void suppress_vectorization();
     void write_region(const BarrierSplit::Region &region);
-    bool write_grid_stride(const BarrierSplit::Region &region);
     void write_group_statement(const ir::Statement &statement);
     void open_items(const std::set<Index> &used, bool needs_item);
     void close_items();

@@ -22,7 +22,7 @@ struct GridStride {
     ir::Expression stop, step;  // the same for all work-items
 };
 
-// `row`: the kernel's body, or the part of it between two barriers. `dimension`: the fastest one.
+// `row`: the body of a kernel without groups. `dimension`: the fastest one.
 // Returns: nullopt if the row does not end with such a loop, or if an iteration uses a value of the
 //   iteration before it.
 std::optional<GridStride> grid_stride(const ir::Module &module, const ir::Row &row,

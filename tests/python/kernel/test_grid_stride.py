@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -216,3 +218,107 @@ def test_histograms(backend, kernel, size):
         expected[3] = 0
     out, _ = backend.run(kernel, 64, 32, np.zeros(16, "i8"), x)
     assert out.tolist() == expected.tolist()
+
+
+@dppy.kernel
+def sums_of_groups(out, x, n):
+    total = 0
+    for k in range(dppy.get_global_id(0), n, dppy.get_global_size(0)):
+        total += x[k]
+    total = dppy.group.reduce(total)
+    if dppy.get_local_id(0) == 0:
+        out[dppy.get_group_id(0)] = total
+
+
+@dppy.kernel
+def rows_from_a_start(out, x, n):
+    """Two loops of a group's row, the second of which uses what the first one kept."""
+    group = dppy.get_group_id(0)
+    lane = dppy.get_local_id(0)
+    width = dppy.get_local_size(0)
+    first = group * 25
+    last = max(min(first + 25, n), first)
+    top = x[0]
+    seen = 0
+    for k in range(first + lane, last, width):
+        top = max(top, x[k])
+        seen = k
+    top = dppy.group.reduce(top, "max")
+    for k in range(first + lane, last, width):
+        if x[k] == top:
+            continue
+        out[k] = top - x[k]
+    if lane < last - first:
+        out[first + lane] += seen % 2
+
+
+@dppy.kernel
+def rows_of_persistent_groups(out, x, starts):
+    """Each group visits several rows, whose bounds it reads from memory."""
+    lane = dppy.get_local_id(0)
+    for row in range(dppy.get_group_id(0), starts.shape[0] - 1, dppy.get_num_groups(0)):
+        total = 0
+        for k in range(starts[row] + lane, starts[row + 1], dppy.get_local_size(0)):
+            total += x[k]
+        total = dppy.group.reduce(total)
+        if lane == 0:
+            out[row] = total
+
+
+@dppy.kernel
+def sums_of_some_items(out, x, n):
+    """Loops in a branch, which only some work-items execute, and one that a break ends."""
+    lane = dppy.get_local_id(0)
+    total = 0
+    if lane % 2 == 0:
+        for k in range(lane, n, dppy.get_local_size(0)):
+            total += x[k]
+    for k in range(lane, n, dppy.get_local_size(0)):
+        if x[k] > 90:
+            break
+        total += 1
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    out[dppy.get_global_id(0)] = total
+
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+
+
+@every_backend
+@pytest.mark.parametrize("local", [1, 3, 8, 32])
+@pytest.mark.parametrize(
+    "kernel",
+    [sums_of_groups, rows_from_a_start, sums_of_some_items],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_strided_loop_of_a_group_visits_every_element(backend, kernel, local):
+    x = np.random.default_rng(6).integers(-99, 99, 200)
+    items = local * 8
+    for n in (LEAST, -1, 0, 1, 31, 32, 33, 150, 200):
+        expected = np.zeros(300, "i8")
+        kernel.simulate[items, local](expected, x, n)
+        out, _ = backend.run(kernel, items, local, np.zeros(300, "i8"), x, n)
+        assert out.tolist() == expected.tolist(), n
+
+
+@every_backend
+@pytest.mark.parametrize("local", [1, 8, 32])
+def test_rows_of_persistent_groups_have_bounds_in_memory(backend, local):
+    x = np.random.default_rng(6).integers(-99, 99, 200)
+    starts = np.array([0, 0, 7, 40, 40, 105, 200])
+    sums = [x[a:b].sum() for a, b in itertools.pairwise(starts)]
+    out, *_ = backend.run(rows_of_persistent_groups, 2 * local, local, np.zeros(6, "i8"), x, starts)
+    assert out.tolist() == sums
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    "kernel",
+    [sums_of_groups, rows_from_a_start, rows_of_persistent_groups, sums_of_some_items],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_source_interchanges_strided_loops_of_groups(kernel):
+    last = "int64[::1]" if kernel is rows_of_persistent_groups else "int64"
+    signature = f"void(int64[::1], int64[::1], {last})"
+    source = kernel.source("c++", signature=signature, device="host")
+    assert ("long long offset" in source) == (kernel is not sums_of_some_items), source
