@@ -91,7 +91,11 @@ BINDINGS = {
 
 # Foreign headers → the only places that may include them.
 FOREIGN = {
-    r"Python\.h|structmember\.h|nanobind/|pybind11/": ("python/bind/", "include/entrepot/python/"),
+    r"Python\.h|structmember\.h|nanobind/|pybind11/": (
+        "python/bind/",
+        "include/entrepot/python/",
+        "tools/stable_abi/",
+    ),
     r"sycl/|CL/|ze_|level_zero/": ("src/backends/sycl/",),
     r"cuda\.h|cuda_|nvrtc": ("src/backends/cuda/",),
     r"hip/": ("src/backends/hip/", "tools/bindgen/"),

@@ -57,15 +57,6 @@ const TypeWords &type_words(const DialectRow &dialect, Dtype dtype);
 // Expression that names a mathematical function of `dtype`; empty if it is one of the helpers.
 std::string math_words(const DialectRow &dialect, std::string_view name, Dtype dtype);
 
-// A function of C that glibc also has for vectors, in libmvec.
-struct VectorMath {
-    std::string_view name;  // of the function for doubles
-    int operands;
-    int since;  // minor version of glibc 2
-};
-// Returns: nullptr if libmvec has no such function.
-const VectorMath *find_vector_math(std::string_view name);
-
 // True if the name has another meaning in one of the dialects.
 bool is_reserved(std::string_view name);
 

@@ -7,6 +7,7 @@
 #include "kernel/ir/walk.hpp"
 #include "kernel/passes/group_stride.hpp"
 #include "kernel/passes/loop_carried.hpp"
+#include "kernel/passes/vector_math.hpp"
 
 #include <algorithm>
 #include <functional>

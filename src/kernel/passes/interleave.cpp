@@ -1,11 +1,11 @@
 // Interleaving: selects loops that gain from it, and those that vector instructions can execute.
 #include "kernel/passes/interleave.hpp"
 
-#include "kernel/codegen/dialects.hpp"
 #include "kernel/ir/build.hpp"
 #include "kernel/ir/numbers.hpp"
 #include "kernel/passes/definitions.hpp"
 #include "kernel/passes/loop_carried.hpp"
+#include "kernel/passes/vector_math.hpp"
 
 #include <algorithm>
 #include <map>
