@@ -265,6 +265,50 @@ class KernelFunction(PythonKernel):
             self._translation("c++", signature, _device("host"), dimensions, any_local=True),
         )
 
+    def report(self, *, signature: str | None = None, dimensions: int | None = None) -> str:
+        """Return which loops the host's compiler vectorizes, and why not the others.
+
+        Each loop has two or more lines: its place in the source and what the compiler says about
+        it, in its own words. The loop over the work-items has no place. A loop that was compiled
+        in several versions is vectorized if one of them is.
+
+        Parameters
+        ----------
+        signature : str, optional
+            The types of the arguments, as in "void(float32[::1], int64)". The default is those of
+            the last launch.
+        dimensions : int, optional
+            The number of dimensions of the launches, 1 to 3, with the default of ``source``.
+
+        Returns
+        -------
+        str
+            The loops, in the order of the source.
+
+        Raises
+        ------
+        KernelError
+            If there is neither a launch nor a signature, the kernel is refused, or the compiler is
+            neither GCC nor Clang.
+        ValueError
+            If the signature is invalid, or if there are fewer dimensions than the kernel queries.
+        TypeError
+            If the signature has another number of parameters than the kernel.
+
+        Examples
+        --------
+        >>> from entrepot import kernel as ek
+        >>> @ek.kernel
+        ... def double(numbers):
+        ...     numbers[ek.get_global_id(0)] *= 2
+        >>> print(double.report(signature="void(float32[::1])"))
+        over work-items
+            vectorized: ...
+        """
+        from .report import report
+
+        return report(self._translation("c++", signature, _device("host"), dimensions))
+
     def _translation(
         self,
         dialect: Dialect | None,

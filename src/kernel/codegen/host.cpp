@@ -405,6 +405,7 @@ void HostEmitter::write_item_body(const ir::Row &row, const Declarations::Variab
 void HostEmitter::write_items(const ir::Function &kernel) {
     const ir::Row row = ir::row_of(kernel.body);
     const std::set<Index> used = indices_of(row);
+    map_to_items();
     for (std::uint32_t i = 0; i < dimensions(); ++i)
         if (i > 0 || used.contains({"global_size", i}))
             out_.line("const long long global_size" + std::to_string(i) + " = range[" +
@@ -443,6 +444,7 @@ void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::s
             return write_grid_stride(inner, begin, end, local);
         const std::string from =
             interleaved_ ? write_interleaved(*interleaved_, flag, inner, begin, end) : begin;
+        map_to_items();
         out_.open("for (long long " + inner + " = " + from + "; " + inner + " < " + end + "; ++" +
                   inner + ")");
         write_item_body(ir::row_of(item_body(kernel)), local, used_roots_);
@@ -572,6 +574,7 @@ void HostEmitter::plan_context(const ir::Function &kernel) {
 }
 
 void HostEmitter::write_groups(const ir::Function &kernel) {
+    map_to_items();
     std::set<Index> used = indices_of(ir::row_of(kernel.body));
     for (std::uint32_t i = 0; i < dimensions(); ++i) {
         const std::string d = std::to_string(i);
@@ -761,6 +764,8 @@ void HostEmitter::write_region(const BarrierSplit::Region &region) {
                    std::ranges::find(rematerialised, id) == rematerialised.end())
             local.insert(id);
     }
+    // For an interchanged loop, this is the loop that the source has.
+    region.in_loop ? map_to_source(*region.row.front()) : map_to_items();
     open_items(indices_of(region.row),
                !context_saved.empty() || !context_arrays_.empty() || split_->returns_early());
     if (split_->returns_early())
@@ -822,6 +827,7 @@ void HostEmitter::write_group_statement(const ir::Statement &statement) {
         if (owns)
             declarations_.own(statement);
         const ForHead head = for_head(statement);
+        map_to_source(statement);
         out_.open(head.text);
         begin_iteration(statement);
         if (!owns && split_->is_shared(statement.id))

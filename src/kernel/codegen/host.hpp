@@ -63,6 +63,8 @@ private:
     void write_wrapper(const ir::Function &kernel, const std::vector<std::string> &arguments,
                        const std::string &called);
 
+    // The next line is a loop over work-items or belongs to one, so no line of the source has it.
+    void map_to_items() { out_.set_source_line("work-items", 1); }
     // Loops for kernels that do not tell groups apart
     void write_items(const ir::Function &kernel);
     void write_innermost_items(const ir::Function &kernel, const std::string &flag,

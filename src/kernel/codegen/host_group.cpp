@@ -121,6 +121,7 @@ void HostEmitter::write_group_function(const ir::Statement &statement) {
     const std::string operation = name == "any" ? "or" : name == "all" ? "and" : call.operation;
     const auto for_items = [&](const std::string &first, const std::string &last,
                                const std::function<void()> &body) {
+        map_to_items();
         out_.open("for (long long item = " + first + "; item < " + last + "; ++item)");
         body();
         out_.close();

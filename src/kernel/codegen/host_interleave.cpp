@@ -52,6 +52,7 @@ std::string HostEmitter::write_interleaved(const InterleavePlan &plan, const std
     out_.line("long long " + given.block + " = " + first + ";");
     for (const int width : plan.widths) {
         given.width = width;
+        map_to_items();
         const std::string count = std::to_string(width);
         out_.open("for (; " + (flag.empty() ? "" : flag + " && ") + last + " - " + given.block +
                   " >= " + count + "; " + given.block + " += " + count + ")");
@@ -84,12 +85,15 @@ void HostEmitter::write_vectors(const Lanes &given) {
     declarations_.clear();
     declarations_.plan({&loop}, {loop.id});
     const ForHead head = for_head(loop);
+    map_to_source(loop);
     out_.open(head.text);
     // Clang would warn of a loop that it does not vectorize.
     add_once("pass_failed", "#ifdef __clang__\n"
                             "#pragma clang diagnostic ignored \"-Wpass-failed\"\n"
                             "#endif");
+    map_to_source(loop);
     out_.line("#pragma omp simd");
+    map_to_source(loop);
     open_lanes(given, asks_id(plan.body, plan.used_in_body), "", {&plan.used_in_body});
     write_part(given, plan.body, plan.used_in_body);
     Variables assigned;
@@ -103,6 +107,7 @@ void HostEmitter::write_vectors(const Lanes &given) {
     out_.close();
     out_.close();
 
+    map_to_items();
     open_lanes(given, asks_id(plan.after, plan.used_after), "", {&plan.used_after});
     write_part(given, plan.after, plan.used_after);
     out_.close();

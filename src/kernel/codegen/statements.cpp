@@ -226,6 +226,7 @@ Emitter::ForHead Emitter::for_head(const ir::Statement &statement) {
 
 void Emitter::write_for(const ir::Statement &statement) {
     const ForHead head = for_head(statement);
+    map_to_source(statement);
     out_.open(head.text);
     begin_iteration(statement);
     if (!declarations_.at(statement))  // used after the loop, or context-saved
