@@ -3,10 +3,13 @@
 #include "../support/errors.hpp"
 #include "../support/free_list.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 
 #include <structmember.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 namespace entrepot::python {
 namespace {
@@ -34,6 +37,25 @@ void dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+std::string extents(const std::uint64_t *items, std::uint32_t count) {
+    std::string text;
+    for (std::uint32_t i = 0; i < count; ++i)
+        text += (i > 0 ? ", " : "") + std::to_string(items[i]);
+    return count > 1 ? "(" + text + ")" : text;
+}
+
+// <kernel>[global, local], as it is written.
+PyObject *repr(PyObject *self) {
+    return guarded([&]() -> PyObject * {
+        const Launcher &launcher = launcher_of(self);
+        const ep_range &range = launcher.range;
+        std::string index = extents(range.global, range.ndim);
+        if (range.local[0] != 0)
+            index += ", " + extents(range.local, range.ndim);
+        return PyUnicode_FromFormat("%R[%s]", launcher.kernel, index.c_str());
+    });
+}
+
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Launcher, called), READONLY, nullptr},
     {},
@@ -46,6 +68,7 @@ PyTypeObject *add_launcher_type(PyObject *module, const char *name, const char *
         {Py_tp_doc, const_cast<char *>(doc)},
         {Py_tp_dealloc, reinterpret_cast<void *>(dealloc)},
         {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+        {Py_tp_repr, reinterpret_cast<void *>(repr)},
         {Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
         {Py_tp_members, members},
         {},

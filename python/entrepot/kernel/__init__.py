@@ -187,6 +187,10 @@ _INSTEAD = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+
+
 def __getattr__(name: str) -> object:
     # Names that need NumPy are loaded on first use.
     if name == "vectorize":

@@ -78,6 +78,13 @@ std::string instead_of(const std::string &name) {
         return "of cmath kernels have " + listed(names_in("cmath.")) + meant_in("cmath.", name);
     if (name.starts_with("math."))
         return "of math kernels have " + listed(names_in("math.")) + meant_in("math.", name);
+    if (name.starts_with("numpy.random."))
+        return "make the random numbers with NumPy, and give the kernel the array";
+    constexpr std::string_view array_makers[] = {"array", "empty", "zeros", "ones", "full"};
+    for (const std::string_view maker : array_makers)
+        if (name == std::string("numpy.").append(maker))
+            return "an array of one work-item is made by private.array(shape, dtype), and one of a "
+                   "work-group by local.array(shape, dtype); then assign its elements";
     if (name.starts_with("numpy."))
         return "of NumPy's functions kernels have those of single numbers, such as numpy.sqrt; "
                "write a loop for the others" +

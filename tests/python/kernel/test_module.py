@@ -51,6 +51,19 @@ def test_callable_module_is_the_imported_module():
     assert ep.kernel.func is dppy.func
 
 
+def test_dir_lists_the_public_names_alone():
+    listed = {name for name in dir(dppy) if not name.startswith("__")}
+    assert listed == set(dppy.__all__)
+    assert {"vectorize", "reduce"} <= listed
+
+
+def test_repr_of_a_launch_shows_its_range():
+    kernel = dppy.kernel(add_one)
+    assert repr(kernel[4]) == "<entrepot.kernel.kernel add_one>[4]"
+    assert repr(kernel[(4, 6), None]) == "<entrepot.kernel.kernel add_one>[(4, 6)]"
+    assert repr(kernel[(4, 6), (2, 3)]) == "<entrepot.kernel.kernel add_one>[(4, 6), (2, 3)]"
+
+
 def test_import_of_entrepot_does_not_load_kernel():
     code = (
         "import sys, entrepot as ep; assert 'entrepot.kernel' not in sys.modules; "
