@@ -26,7 +26,7 @@ std::string compiler_identity(const Words &command);
 // cover.
 bool environment_names_files();
 
-// To answer these, the compiler is started once more, so the answer for the last compiler is kept.
+// Each of these starts the compiler once more, and caches the last answer.
 // True if libstdc++.a is installed for the compiler.
 bool has_library_archive(const Words &compiler);
 bool is_clang(const Words &compiler);

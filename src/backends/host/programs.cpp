@@ -212,16 +212,19 @@ bool can_link_archive(const Words &compiler, const Words &options, std::string_v
 }
 
 // Has Clang call functions of libmvec in vectorized loops, for programs whose options allow other
-// results. GCC does so for functions that are declared with `simd`.
-void add_vector_math(Words &command, const Words &compiler) {
+// results. GCC does so for functions that are declared with `simd`. The cache key need not have the
+// option, since it depends on the compiler and the other options alone.
+void add_vector_math(Words &command, const Words &compiler, const Words &own) {
 #if defined(__x86_64__) && defined(__GLIBC__)
-    const bool allowed = std::ranges::any_of(command, [](const std::string &word) {
+    const bool allowed = std::ranges::any_of(own, [](const std::string &word) {
         return word == "-freciprocal-math" || word == "-ffast-math";
     });
-    if (allowed && is_clang(compiler))
+    const bool chooses = std::ranges::any_of(
+        own, [](const std::string &word) { return word.starts_with("-fveclib"); });
+    if (allowed && !chooses && is_clang(compiler))
         command.emplace_back("-fveclib=libmvec");
 #else
-    static_cast<void>(command), static_cast<void>(compiler);
+    static_cast<void>(command), static_cast<void>(compiler), static_cast<void>(own);
 #endif
 }
 
@@ -325,7 +328,7 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
                 key.empty() ? std::nullopt : cached("host", key)) {
             write_file(library, *known);
         } else {
-            add_vector_math(command, *compiler);
+            add_vector_math(command, *compiler, own);
             const bool with_archive = can_link_archive(*compiler, own, {source, length});
             // Source with warnings is compiled each time, because the cache keeps no logs.
             if (compile(std::move(command), directory, {source, length}, with_archive, log) &&

@@ -126,7 +126,8 @@ void HostEmitter::suppress_vectorization() {
 }
 
 // With `simd`, GCC calls the function of libmvec for the elements of a vector. Their results differ
-// by up to 4 units in the last place. Clang takes them by an option, which the host's backend adds.
+// by up to 4 units in the last place. The host's backend gives Clang an option for them.
+//
 // <climits> includes the header that defines __GLIBC_PREREQ.
 void HostEmitter::declare_math_function(const std::string &name) {
     if (!target_.fast_math || !name.starts_with(dialect_.math_prefix))
@@ -151,14 +152,15 @@ void HostEmitter::declare_math_function(const std::string &name) {
                         "#define LIBMVEC(minor)\n"
                         "#endif");
     const std::string type = is_single ? "float" : "double";
-    add_once(called, "extern \"C\" LIBMVEC(" + std::to_string(row->since) + ") " + type + " " +
-                         called + "(" + type + (row->operands == 2 ? ", " + type : "") + ");");
+    add_once("libmvec " + called, "extern \"C\" LIBMVEC(" + std::to_string(row->since) + ") " +
+                                      type + " " + called + "(" + type +
+                                      (row->operands == 2 ? ", " + type : "") + ");");
 }
 
 void HostEmitter::begin_iteration(const ir::Statement &loop) {
     const bool of_group = split_ && function_ == &module_.kernel() && by_group_;
-    if (carries_several_vectors(module_, *function_, loop, target_.fast_math,
-                                of_group ? default_sub_group_size : 1))
+    const auto copies = of_group ? std::size_t{default_sub_group_size} : lanes_;
+    if (carries_several_vectors(module_, *function_, loop, target_.fast_math, copies))
         suppress_vectorization();
 }
 

@@ -123,6 +123,7 @@ private:
     const std::optional<GridStride> grid_stride_;
     const std::optional<InterleavePlan> interleaved_;
     std::optional<BarrierSplit> split_;  // of kernels that tell groups apart
+    std::size_t lanes_ = 1;              // work-items of the loop that is being written
     // Code for the whole group; ids are those of its first work-item.
     bool by_group_ = false;
     std::string return_, group_return_;  // statement for a return of a work-item, and of the group

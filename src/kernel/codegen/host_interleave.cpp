@@ -109,7 +109,9 @@ void HostEmitter::write_vectors(const Lanes &given) {
 
     map_to_items();
     open_lanes(given, asks_id(plan.after, plan.used_after), "", {&plan.used_after});
+    lanes_ = static_cast<std::size_t>(given.width);
     write_part(given, plan.after, plan.used_after);
+    lanes_ = 1;
     out_.close();
 }
 

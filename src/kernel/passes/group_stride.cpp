@@ -22,6 +22,9 @@ using ir::Expression;
 using ir::Op;
 using ir::Statement;
 
+// Sums with a step do not overflow: a loop that comes near the end of int64 by such steps does not
+// end. The sizes of a launch are no larger.
+constexpr std::int64_t max_step = std::int64_t{1} << 20;
 // The body is written twice, so long ones are left as they are.
 constexpr int max_statements = 60;
 
@@ -31,13 +34,17 @@ bool is_index(const Expression &expression, const char *text) {
     return expression.op == Op::index && expression.text == text && expression.number == 0;
 }
 
+bool is_size(const Expression &expression) {
+    return is_index(expression, "local_size") || is_index(expression, "global_size");
+}
+
 Expression index(const char *text, Position at) {
     Expression made = build::of(Op::index, int64, at, {});
     made.text = text;
     return made;
 }
 
-// True if the body of a loop has such a statement that ends a round of this loop.
+// True if the body has a `break` or `continue` of this loop, not of an inner one.
 bool has_own(Act act, const std::vector<Statement> &list) {
     return std::ranges::any_of(list, [&](const Statement &each) {
         return each.act == act || (!ir::is_loop(each) && has_own(act, each.body)) ||
@@ -58,7 +65,7 @@ public:
             });
     }
 
-    // `list`: the statements of `original`, or of the part of it with the same place.
+    // `list`: the copy of `original` that is rewritten.
     void rewrite(const std::vector<Statement> &original, std::vector<Statement> &list) {
         std::vector<Statement> result;
         for (std::size_t i = 0; i < original.size(); ++i) {
@@ -100,8 +107,7 @@ private:
         if (!resolved)
             return false;
         const std::optional<std::int64_t> constant = build::constant_of(*resolved);
-        return (constant && *constant > 0) || is_index(*resolved, "local_size") ||
-               is_index(*resolved, "global_size");
+        return (constant && 0 < *constant && *constant <= max_step) || is_size(*resolved);
     }
 
     std::optional<Expression> start_of_group(const Expression &start) const {
@@ -152,8 +158,8 @@ private:
         return loop;
     }
 
-    // The distance D is that from the first work-item's start to the stop, and L the number of
-    // work-items. A loop over offsets runs while D >= offset + L, and one more iteration follows.
+    // D: distance from the first work-item's start to the stop. L: local size. A loop over offsets
+    // runs while D >= offset + L, for all work-items. Those below D then do what is left.
     void add_interchanged(Statement &loop, const Expression &start,
                           std::vector<Statement> &result) {
         const Position at = loop.at;
@@ -191,12 +197,24 @@ private:
             "rest", build::product(build::of(Op::truncate_divide, int64, at, {below, step}), step),
             result);
         Statement remaining;
-        remaining.act = Act::if_;
         remaining.at = at;
         remaining.inlined = loop.inlined;
-        remaining.expressions = {build::of(Op::less, scalar_type(dtypes::boolean), at,
-                                           {build::sum(rest, item), distance})};
-        remaining.body = body_at(rest);
+        const std::optional<Expression> size_of_step = definitions_.resolved(loop.expressions[2]);
+        if (size_of_step && is_size(*size_of_step)) {  // at least L: one iteration at most is left
+            remaining.act = Act::if_;
+            remaining.expressions = {build::of(Op::less, scalar_type(dtypes::boolean), at,
+                                               {build::sum(rest, item), distance})};
+            remaining.body = body_at(rest);
+        } else {
+            remaining.act = Act::for_;
+            remaining.id = static_cast<ir::VariableId>(kernel_.variables.size());
+            kernel_.variables.push_back({"place", int64, at, {}});
+            remaining.expressions = {build::sum(rest, item), distance, step};
+            remaining.body = loop.body;
+            remaining.body.insert(
+                remaining.body.begin(),
+                assignment(loop.id, build::sum(first, build::variable(remaining.id, int64, at))));
+        }
         result.push_back(std::move(remaining));
     }
 

@@ -133,6 +133,9 @@ public:
                                        : &statement.expressions[0];
             if (statement.act == Act::for_)
                 counters_.insert(statement.id);
+            else
+                for (const ir::VariableId id : ir::assigned_by(statement))
+                    assigned_.insert(id);
         });
     }
 
@@ -228,7 +231,9 @@ private:
                 return definitions_.contains(value.id) ? std::nullopt : std::optional(0);
             const auto definition = definitions_.find(value.id);
             if (definition == definitions_.end() || definition->second == nullptr)
-                return counters_.contains(value.id) ? std::optional(0) : std::nullopt;
+                return counters_.contains(value.id) && !assigned_.contains(value.id)
+                           ? std::optional(0)
+                           : std::nullopt;
             if (const auto known = steps_.find(value.id); known != steps_.end())
                 return known->second;
             return steps_[value.id] = step_of(*definition->second);
@@ -265,7 +270,7 @@ private:
     const bool fast_math_;
     // Only definition of each variable; nullptr if it is not assigned exactly once.
     std::map<ir::VariableId, const Expression *> definitions_;
-    std::set<ir::VariableId> counters_;
+    std::set<ir::VariableId> counters_, assigned_;  // by loops over ranges, and by others
     mutable std::map<ir::VariableId, std::optional<std::int64_t>> steps_;
 };
 

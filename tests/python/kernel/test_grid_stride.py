@@ -281,14 +281,28 @@ def sums_of_some_items(out, x, n):
     out[dppy.get_global_id(0)] = total
 
 
-LEAST, MOST = -(1 << 63), (1 << 63) - 1
+@dppy.kernel
+def triangles(out, x, n):
+    """Steps that are smaller than a group, as large, and larger."""
+    lane = dppy.get_local_id(0)
+    for k in range(lane, n):
+        dppy.atomic.add(out, 1 + lane, x[k])
+    for k in range(lane, n, 7):
+        dppy.atomic.add(out, 101 + lane, x[k])
+    for k in range(lane, n, 33):
+        if x[k] < 0:
+            continue
+        dppy.atomic.add(out, 201 + lane, x[k])
+
+
+LEAST = -(1 << 63)
 
 
 @every_backend
 @pytest.mark.parametrize("local", [1, 3, 8, 32])
 @pytest.mark.parametrize(
     "kernel",
-    [sums_of_groups, rows_from_a_start, sums_of_some_items],
+    [sums_of_groups, rows_from_a_start, triangles, sums_of_some_items],
     ids=lambda kernel: kernel.__name__,
 )
 def test_strided_loop_of_a_group_visits_every_element(backend, kernel, local):
@@ -314,7 +328,7 @@ def test_rows_of_persistent_groups_have_bounds_in_memory(backend, local):
 @pytest.mark.host
 @pytest.mark.parametrize(
     "kernel",
-    [sums_of_groups, rows_from_a_start, rows_of_persistent_groups, sums_of_some_items],
+    [sums_of_groups, rows_from_a_start, triangles, rows_of_persistent_groups, sums_of_some_items],
     ids=lambda kernel: kernel.__name__,
 )
 def test_source_interchanges_strided_loops_of_groups(kernel):
