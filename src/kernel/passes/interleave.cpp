@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 
 namespace entrepot::kernel {
 
@@ -300,10 +299,11 @@ void rematerialise(const ir::Function &kernel, InterleavePlan &plan) {
                 plan.expanded.erase(statement->id);
             }
     ir::Row kept;
-    for (const ir::Statement *statement : std::views::reverse(plan.before))
-        if (statement->act != Act::assign || !plan.rematerialised.contains(statement->id) ||
-            used_by_row(kernel, kept).contains(statement->id))
-            kept.push_back(statement);
+    // Clang 14 does not compile the views of GCC 12's library.
+    for (auto each = plan.before.rbegin(); each != plan.before.rend(); ++each)
+        if ((*each)->act != Act::assign || !plan.rematerialised.contains((*each)->id) ||
+            used_by_row(kernel, kept).contains((*each)->id))
+            kept.push_back(*each);
     plan.before.assign(kept.rbegin(), kept.rend());
     plan.used_before = used_by_row(kernel, plan.before);
 }
