@@ -57,14 +57,6 @@ ir::Module prepared(const ir::Module &given, const Target &target) {
         for (const ir::VariableId id : ir::assigned_by(statement))
             written.insert(id);
     });
-    const auto assignment = [](ir::VariableId to, ir::Expression value) {
-        ir::Statement statement;
-        statement.act = ir::Act::assign;
-        statement.at = value.at;
-        statement.id = to;
-        statement.expressions.push_back(std::move(value));
-        return statement;
-    };
     const auto read = [&](ir::VariableId id, Position at) {
         return build::variable(id, kernel.variables[id].type, at);
     };
@@ -76,7 +68,7 @@ ir::Module prepared(const ir::Module &given, const Target &target) {
         kernel.variables.push_back(kernel.variables[id]);
         kernel.variables.back().name += "_given";
         kernel.variables[id].parameter.reset();
-        first.push_back(assignment(id, read(given_as, {})));
+        first.push_back(build::assignment(id, read(given_as, {})));
     }
     kernel.body.insert(kernel.body.begin(), first.begin(), first.end());
 
@@ -96,7 +88,7 @@ ir::Module prepared(const ir::Module &given, const Target &target) {
                     operand.at = at;
                     list[i].expressions[0].operands[place] = read(id, at);
                     list.insert(list.begin() + static_cast<std::ptrdiff_t>(i),
-                                assignment(id, std::move(operand)));
+                                build::assignment(id, std::move(operand)));
                     ++i;
                 }
             }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace entrepot::kernel::build {
 
@@ -51,6 +52,15 @@ Expression boolean(bool value, Position at) {
     made.type = scalar_type(dtypes::boolean);
     made.at = at;
     made.value = value;
+    return made;
+}
+
+ir::Statement assignment(ir::VariableId id, Expression value) {
+    ir::Statement made;
+    made.act = ir::Act::assign;
+    made.at = value.at;
+    made.id = id;
+    made.expressions.push_back(std::move(value));
     return made;
 }
 

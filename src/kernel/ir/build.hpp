@@ -12,6 +12,7 @@ namespace entrepot::kernel::build {
 ir::Expression integer(std::int64_t value, Position at);
 ir::Expression boolean(bool value, Position at);
 ir::Expression variable(ir::VariableId id, const Type &type, Position at);
+ir::Statement assignment(ir::VariableId id, ir::Expression value);
 ir::Expression of(ir::Op op, Type type, Position at,
                   std::initializer_list<ir::Expression> operands);
 ir::Expression math(const char *text, Type type, Position at,

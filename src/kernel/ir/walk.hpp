@@ -56,6 +56,13 @@ template <class Items> std::vector<std::uint32_t> parameters_in_order(const Item
     return ids;
 }
 
+// True if the function makes arrays in private memory, apart from constant ones.
+inline bool has_private_arrays(const Function &function) {
+    return std::ranges::any_of(function.roots, [](const Root &root) {
+        return root.type.space == Space::private_ && !root.parameter && !root.values;
+    });
+}
+
 // Variables that the statement itself assigns.
 inline std::vector<VariableId> assigned_by(const Statement &statement) {
     if (statement.act == Act::assign || statement.act == Act::for_)

@@ -59,10 +59,7 @@ bool has_independent_iterations(const Statement &loop, const ir::Row &before) {
 std::optional<GridStride> grid_stride(const ir::Module &module, const ir::Row &row,
                                       std::uint32_t dimension) {
     const ir::Function &kernel = module.kernel();
-    const bool has_arrays = std::ranges::any_of(kernel.roots, [](const ir::Root &root) {
-        return root.type.space == Space::private_ && !root.parameter && !root.values;
-    });
-    if (module.checks_bounds || module.prints || has_arrays || row.empty() ||
+    if (module.checks_bounds || module.prints || ir::has_private_arrays(kernel) || row.empty() ||
         row.back()->act != Act::for_)
         return std::nullopt;
     const Statement &loop = *row.back();

@@ -133,17 +133,8 @@ private:
         const Position at = value.at;
         const auto id = static_cast<ir::VariableId>(kernel_.variables.size());
         kernel_.variables.push_back({name, int64, at, {}});
-        result.push_back(assignment(id, std::move(value)));
+        result.push_back(build::assignment(id, std::move(value)));
         return build::variable(id, int64, at);
-    }
-
-    static Statement assignment(ir::VariableId id, Expression value) {
-        Statement statement;
-        statement.act = Act::assign;
-        statement.at = value.at;
-        statement.id = id;
-        statement.expressions.push_back(std::move(value));
-        return statement;
     }
 
     // A loop of one round, so that a `continue` within it ends the statements.
@@ -174,7 +165,7 @@ private:
             if (has_own(Act::continue_, body))
                 body = {once(std::move(body), at)};
             body.insert(body.begin(),
-                        assignment(loop.id, build::sum(build::sum(first, offset), item)));
+                        build::assignment(loop.id, build::sum(build::sum(first, offset), item)));
             return body;
         };
 
@@ -213,7 +204,8 @@ private:
             remaining.body = loop.body;
             remaining.body.insert(
                 remaining.body.begin(),
-                assignment(loop.id, build::sum(first, build::variable(remaining.id, int64, at))));
+                build::assignment(loop.id,
+                                  build::sum(first, build::variable(remaining.id, int64, at))));
         }
         result.push_back(std::move(remaining));
     }
@@ -228,10 +220,7 @@ private:
 }  // namespace
 
 void interchange_group_strides(ir::Module &module) {
-    const bool has_arrays = std::ranges::any_of(module.kernel().roots, [](const ir::Root &root) {
-        return root.type.space == Space::private_ && !root.parameter && !root.values;
-    });
-    if (module.checks_bounds || module.prints || has_arrays)
+    if (module.checks_bounds || module.prints || ir::has_private_arrays(module.kernel()))
         return;
     const ir::Module given = module;
     Interchange(given, module.kernel()).rewrite(given.kernel().body, module.kernel().body);

@@ -326,17 +326,16 @@ std::optional<InterleavePlan> plan_interleaving(const ir::Module &module,
     bool returns = false;
     ir::for_each_statement(
         body, [&](const ir::Statement &each) { returns |= each.act == ir::Act::return_; });
-    const bool has_arrays = std::ranges::any_of(kernel.roots, [](const ir::Root &root) {
-        return root.type.space == Space::private_ && !root.parameter && !root.values;
-    });
-    if (returns || has_arrays || module.checks_bounds || module.prints)
+    if (returns || ir::has_private_arrays(kernel) || module.checks_bounds || module.prints)
         return std::nullopt;
     const auto loop = std::ranges::find_if(body, ir::is_loop);
     if (loop == body.end() || !benefits_from_interleaving(module, *loop) ||
         !only_computes(module, {body.begin(), loop}))
         return std::nullopt;
 
-    InterleavePlan found{{}, ir::row_of(loop->body), {}, &*loop, {}, {}, {}, {}, {}, {}, {}};
+    InterleavePlan found{};
+    found.body = ir::row_of(loop->body);
+    found.loop = &*loop;
     for (auto each = body.begin(); each != loop; ++each)
         found.before.push_back(&*each);
     for (auto each = loop + 1; each != body.end(); ++each)

@@ -25,7 +25,7 @@ struct InterleavePlan {
     using Variables = std::set<ir::VariableId>;
 
     ir::Row before, body, after;
-    const ir::Statement *loop;
+    const ir::Statement *loop = nullptr;
     Variables used_before, used_in_body, used_after;
     // Scalar expansion: variables of more than one part become arrays with an element per lane.
     Variables expanded;
