@@ -74,8 +74,8 @@ constexpr RefusedKind refused_kinds[] = {
     {'O', "Python objects are not plain memory; convert them to a numeric type"},
     {'M', "dates have no plain type; view them as int64"},
     {'m', "time differences have no plain type; view them as int64"},
-    {'S', "byte strings have no plain type; view them as uint8"},
-    {'U', "strings have no plain type; view them as uint32"},
+    {'S', "byte strings have no plain type; view them as bytes, by array.view(\"uint8\")"},
+    {'U', "strings have no plain type; view them as code points, by array.view(\"uint32\")"},
     {'t', "bit fields are not addressable; unpack them to uint8"},
 };
 

@@ -5,6 +5,7 @@
 #include <locale>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #pragma GCC visibility push(default)
@@ -16,6 +17,11 @@ template <class... Parts> std::string sentence_of(const Parts &...parts) {
     out.imbue(std::locale::classic());
     (out << ... << parts);
     return std::move(out).str();
+}
+
+// A number with its noun, in the plural unless there is one: "2 arguments".
+template <class Count> std::string counted(Count count, std::string_view noun) {
+    return sentence_of(count, ' ', noun, count == 1 ? "" : "s");
 }
 
 }  // namespace entrepot

@@ -188,8 +188,8 @@ inline void CallArguments::add_array(const Array &array) {
         for (const kernel::syntax::Parameter &parameter : function.parameters)
             names += (names.empty() ? " (" : ", ") + parameter.name;
         throw Error(ErrorKind::type, "kernel '", function.name, "' takes ",
-                    function.parameters.size(), " arguments", names, names.empty() ? "" : ")",
-                    ", and ", given.size(), " were given");
+                    counted(function.parameters.size(), "argument"), names,
+                    names.empty() ? "" : ")", ", and ", given.size(), " were given");
     }
     const Signature *const signature = matching_signature(given, signatures);
     for (std::size_t i = 0; i < given.size(); ++i)

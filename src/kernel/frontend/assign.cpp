@@ -380,9 +380,12 @@ void Lowering::store(const View &element, const Value &value, Position at) {
         refuse(at, "a part of `" + root.name + "` is assigned at once (" + name_of(element.type) +
                        "); write a loop over its elements");
     if (element.type.read_only || element.type.space == Space::constant)
-        refuse(at, "`" + root.name + "` is " +
-                       (element.type.space == Space::constant ? "constant" : "read-only") +
-                       " and may not be written; pass an array that may");
+        refuse(
+            at,
+            "`" + root.name + "` is " +
+                (element.type.space == Space::constant
+                     ? "constant and may not be written; pass the array as an argument"
+                     : "read-only and may not be written; pass a writable array, such as a copy"));
     if (!value.is_scalar())
         refuse(value.at, "an element of `" + root.name + "` is a " + name_of(root.type.dtype) +
                              ", but this is " + value.type_name());

@@ -182,7 +182,7 @@ std::vector<const syntax::Node *> Lowering::arguments_of(const Node &node,
             continue;
         }
         if (place >= named)
-            refuse(operand->at, sentence_of(name, " takes at most ", named, " arguments"));
+            refuse(operand->at, sentence_of(name, " takes at most ", counted(named, "argument")));
         if (arguments[place])
             refuse(operand->at,
                    name + " is given `" + std::string(parameters[place].name) + "` twice");

@@ -90,8 +90,9 @@ std::vector<Value> Lowering::arguments_for(const Node &node, const syntax::Funct
                 parameters.begin());
         if (place >= parameters.size())
             refuse(values[i].at, keyword.empty()
-                                     ? sentence_of("`", callee.name, "` takes ", parameters.size(),
-                                                   " arguments, but ", values.size(), " are given")
+                                     ? sentence_of("`", callee.name, "` takes ",
+                                                   counted(parameters.size(), "argument"), ", but ",
+                                                   values.size(), " are given")
                                      : "`" + callee.name + "` has no argument `" + keyword + "`" +
                                            did_you_mean(keyword, names_of(parameters)));
         if (given[place])

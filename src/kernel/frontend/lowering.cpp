@@ -115,8 +115,9 @@ ir::Function Lowering::kernel(const std::vector<ArgumentType> &arguments) {
                             ? Position{source_->first_line, 0, source_->first_line, 0}
                             : parameters.front().at;
     if (arguments.size() != parameters.size())
-        refuse(at, sentence_of("kernel `", source_->name, "` takes ", parameters.size(),
-                               " arguments, but ", arguments.size(), " are given"));
+        refuse(at, sentence_of("kernel `", source_->name, "` takes ",
+                               counted(parameters.size(), "argument"), ", but ", arguments.size(),
+                               " are given"));
     return walked_to_fixed_point(
         [&] {
             for (std::uint32_t i = 0; i < parameters.size(); ++i) {

@@ -92,7 +92,8 @@ Value Lowering::item_of_tuple(const Value &tuple, const Node &node) {
                    " in a tuple without items, as the shape of an array without dimensions is"));
     if (place < -count || place >= count)
         refuse(index.at,
-               sentence_of("there is no item ", place, " in a tuple of ", count, " items"));
+               sentence_of("there is no item ", place, " in a tuple of ", counted(count, "item"),
+                           ", such as the shape of an array with ", counted(count, "dimension")));
     place += place < 0 ? count : 0;
     return tuple.items[static_cast<std::size_t>(place)];
 }

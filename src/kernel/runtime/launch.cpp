@@ -294,15 +294,15 @@ private:
 
 }  // namespace
 
-ep_range choose_local_range(const Specialization &made, ep_range range, const Device &device) {
+ep_range choose_local_range(const Specialization &made, std::string_view name, ep_range range,
+                            const Device &device) {
     ENTREPOT_ASSERT(range.ndim >= 1 && range.ndim <= 3);
     if (has_local_range(range)) {
         for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
             if (range.local[axis] == 0 || range.global[axis] % range.local[axis] != 0)
                 throw Error(
-                    ErrorKind::kernel, "kernel '", made.kernel.name(), "': dimension ", axis,
-                    " has ", range.global[axis], " work-items, which work-groups of ",
-                    range.local[axis],
+                    ErrorKind::kernel, "kernel '", name, "': dimension ", axis, " has ",
+                    range.global[axis], " work-items, which work-groups of ", range.local[axis],
                     " do not divide; round the range up and let the work-items beyond do nothing",
                     range.ndim == 1 ? ". A range of two dimensions is kernel[(rows, columns), None]"
                                     : "");
@@ -320,7 +320,7 @@ Queue::Position launch(const Specialization &made, const syntax::Function &funct
                        const Queue &queue, const ep_range &range,
                        std::span<const Argument> arguments, PlanCache *plans) {
     ENTREPOT_ASSERT(made.accesses.size() == arguments.size());
-    const ep_range chosen = choose_local_range(made, range, queue.device());
+    const ep_range chosen = choose_local_range(made, function.name, range, queue.device());
     const std::uint64_t group = group_size(chosen);
     check_reach(made, function, range, arguments);
     if (!made.compiled.accesses.empty() && !is_empty(range)) [[unlikely]]

@@ -4,6 +4,7 @@
 #include "kernel/runtime/specialization.hpp"
 
 #include <span>
+#include <string_view>
 
 namespace entrepot::kernel {
 
@@ -16,7 +17,8 @@ namespace entrepot::kernel {
 // largest one that divides the range. For other kernels the device chooses.
 // Requires: the range has 1 to 3 dimensions.
 // Throws: KernelError if a given local range does not divide the global range.
-ep_range choose_local_range(const Specialization &made, ep_range range, const Device &device);
+ep_range choose_local_range(const Specialization &made, std::string_view name, ep_range range,
+                            const Device &device);
 
 // Submits the kernel to the queue. Arrays that the kernel does not write count as read. With debug
 // checks the call waits for the kernel. `plans` may cache state for later launches of the same

@@ -117,8 +117,8 @@ TEST_CASE("unsupported typestrs are refused with advice") {
     CHECK_REFUSED(kind, "Python objects", dtype_from_typestr("|O8"));
     CHECK_REFUSED(kind, "view them as int64", dtype_from_typestr("<M8[ns]"));
     CHECK_REFUSED(kind, "view them as int64", dtype_from_typestr("<m8"));
-    CHECK_REFUSED(kind, "view them as uint8", dtype_from_typestr("|S3"));
-    CHECK_REFUSED(kind, "view them as uint32", dtype_from_typestr("<U3"));
+    CHECK_REFUSED(kind, "view(\"uint8\")", dtype_from_typestr("|S3"));
+    CHECK_REFUSED(kind, "view(\"uint32\")", dtype_from_typestr("<U3"));
     for (const char *malformed : {"", "<", "<f", "f4", "float32", "B", "4f<", " <f4"})
         CHECK_REFUSED(kind,
                       std::string("typestr '") + malformed +

@@ -203,7 +203,7 @@ TEST_CASE("invalid calls are refused") {
         {"there is no `numpy.dot` in a kernel; of NumPy's functions kernels have those of single "
          "numbers",
          {put(call("numpy.dot", {"a", "a"}))}},
-        {"`math.sqrt(x)` takes at most 1 arguments", {put(call("math.sqrt", {1.0, 2.0}))}},
+        {"`math.sqrt(x)` takes at most 1 argument", {put(call("math.sqrt", {1.0, 2.0}))}},
         {"`math.atan2(y, x)` is not given `x`", {put(call("math.atan2", {1.0}))}},
         {"`barrier(fence=)` has no argument `flags`",
          {evaluate(call_named(builtin("barrier"), {{"flags", 1}}))}},
@@ -219,7 +219,7 @@ TEST_CASE("invalid calls are refused") {
         {"a dimension is known when compiled", {put(call("get_global_id", {"n"}))}},
         {"has no method `mean` in a kernel", {put(call_of(attribute("a", "mean"), {}))}},
         {"int64 is not a function", {put(call_of("n", {}))}},
-        {"`same` takes 1 arguments, but 2 are given", {put(call(same, {1, 2}))}},
+        {"`same` takes 1 argument, but 2 are given", {put(call(same, {1, 2}))}},
         {"`same` is not given `x`", {put(call(same, {}))}},
         {"a device function returns a number or a tuple of numbers, but here it is float32[::1]",
          {put(call(same, {"a"}))}},
@@ -416,7 +416,7 @@ TEST_CASE("features missing on the device are refused") {
 }
 
 TEST_CASE("wrong number or dtype of arguments is refused") {
-    CHECK_REFUSED(ErrorKind::kernel, "kernel `k` takes 1 arguments, but 2 are given",
+    CHECK_REFUSED(ErrorKind::kernel, "kernel `k` takes 1 argument, but 2 are given",
                   lowered({"a"}, {array(f32), array(f32)}, {returns()}));
     constexpr Dtype f8{TypeCode::float8_e4m3fn, 8};
     CHECK_REFUSED(ErrorKind::kernel,

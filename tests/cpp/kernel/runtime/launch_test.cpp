@@ -24,7 +24,7 @@ Extents rounded(const Device &device, const Extents &global) {
     ep_range range{};
     range.ndim = 3;
     std::ranges::copy(global, range.global);
-    return std::to_array(choose_local_range(made, range, device).local);
+    return std::to_array(choose_local_range(made, "k", range, device).local);
 }
 
 // Sets the fake's kernel function until the scope ends, also by an exception.
