@@ -42,6 +42,8 @@
 //
 //     extern "C" const long long NAME_max_group    the largest group that it can run
 //
+//     extern "C" const long long NAME_chunk        work-items that one call should at least run
+//
 // Private memory lives across barriers. It is passed as arguments[count], one past the last: a
 // block for all work-items of a group.
 //
@@ -100,6 +102,7 @@ public:
     const std::string name;
     const Function function;
     ep_kernel_info info;
+    std::uint64_t wanted_chunk;  // work-items
 
     // Expected time of `items` work-items; none before the first launch has run.
     std::optional<double> predict_ns(std::uint64_t items) const noexcept;
@@ -125,6 +128,7 @@ Kernel::Kernel(Program &program, std::string exported_as, Function loaded)
     info.local_memory = static_cast<std::uint64_t>(exported<long long>("_local", 0));
     info.private_memory = static_cast<std::uint64_t>(exported<long long>("_private", 0));
     info.argument_count = exported<int>("_arguments", -1);
+    wanted_chunk = static_cast<std::uint64_t>(exported<long long>("_chunk", 1));
 }
 
 std::optional<double> Kernel::predict_ns(std::uint64_t items) const noexcept {
@@ -555,8 +559,11 @@ public:
     }
     // Groups in a chunk. Several chunks per thread balance uneven ones. Chunks are multiples of 64
     // (whole cache lines of work-items) or of 4 (which the compiler may interleave) if possible.
+    // A kernel may want larger ones, which it gets as long as each thread has one.
     std::uint64_t share() const noexcept {
-        const std::uint64_t even = groups() / (std::uint64_t{processors()} * 8);
+        const std::uint64_t wanted = kernel_->wanted_chunk / geometry_.group();
+        const std::uint64_t even = std::max(groups() / (std::uint64_t{processors()} * 8),
+                                            std::min(wanted, groups() / processors()));
         return even >= 64  ? even / 64 * 64
                : even >= 4 ? even / 4 * 4
                            : std::max<std::uint64_t>(even, 1);

@@ -18,6 +18,10 @@ namespace entrepot::kernel {
 
 namespace {
 
+// Work-items that run an interchanged loop together. One iteration of all then reads and writes
+// long runs of memory, which processors prefetch.
+constexpr std::uint64_t grid_stride_chunk = 65536;
+
 bool returns_within_loop(const std::vector<ir::Statement> &list, bool in_loop) {
     return std::ranges::any_of(list, [&](const ir::Statement &statement) {
         return (statement.act == ir::Act::return_ && in_loop) ||
@@ -271,6 +275,9 @@ void HostEmitter::write_wrapper(const ir::Function &kernel,
     if (local != 0)
         out_.line("extern \"C\" const long long " + name + "_local = " + std::to_string(local) +
                   ";");
+    if (grid_stride_)
+        out_.line("extern \"C\" const long long " + name +
+                  "_chunk = " + std::to_string(grid_stride_chunk) + ";");
     out_.line("");
     out_.open("extern \"C\" void " + name + "(const long long *range, void *const *arguments)");
     out_.line(called + "(" + joined(arguments) + ");");

@@ -389,6 +389,24 @@ TEST_CASE("programs: exported properties of kernels are used") {
                                                                 &too_wide, nullptr, arguments, 2));
 }
 
+TEST_CASE("programs: a kernel that wants large chunks gets one for each thread") {
+    const Kernel kernel = bench().kernel(R"(
+        extern "C" const long long chunks_chunk = 1 << 30;
+        extern "C" void chunks(const long long *range, void *const *arguments) {
+            __atomic_fetch_add((int *)arguments[0], 1, __ATOMIC_RELAXED);
+        })",
+                                         "chunks");
+    int calls = 0;
+    const ep_argument arguments[] = {pointer_argument(&calls)};
+    const Queue queue = bench().queue();
+    const ep_range range{1, {1 << 20}, {}};
+    CONTRACT_OK(
+        bench().table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 1));
+    bench().wait(queue);
+    CHECK(calls >= 1);
+    CHECK(calls <= static_cast<int>(2 * entrepot::backends::host::processors()));
+}
+
 // ---------------------------------------------------------------- fork
 
 #if defined(__SANITIZE_THREAD__)
