@@ -6,7 +6,10 @@
 #include <entrepot/array/launch.hpp>
 #include <entrepot/device/program.hpp>
 #include <entrepot/device/registry.hpp>
+#include <entrepot/memory/current.hpp>
+#include <entrepot/memory/limit.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <iostream>
@@ -68,6 +71,9 @@ int main(int argc, char **argv) try {
         std::cerr << "usage: two_queues SELECTOR...\n";
         return 2;
     }
+    const entrepot::ResourceRef limited = entrepot::make_resource<entrepot::LimitResource>(
+        entrepot::default_resource(), std::size_t{1} << 20);
+    const entrepot::UseResource scope(limited.get());  // this thread's allocations, until its end
     for (int i = 1; i < argc; ++i) {
         const entrepot::Device device = entrepot::registry::select(argv[i]);
         std::cout << device << ": " << sum_of_squares(device, 100) << '\n';

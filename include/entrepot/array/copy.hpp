@@ -32,6 +32,8 @@ struct Submitted {
 
 // Copies `from`, broadcast to the shape of `to`, into `to`. Runs on `queue` (none: the queue of the
 // side that is on a device). Both memories stay alive until the copy is done.
+// Before the host reads `to` by its address, wait for the result, or call wait_for_host() of its
+// memory.
 //
 // Small copies between host-accessible, idle memories are done at once by the calling thread.
 //

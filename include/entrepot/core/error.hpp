@@ -56,6 +56,11 @@ ENTREPOT_LOCAL inline constexpr std::array<ErrorRow, 11> error_table{{
     {ErrorKind::overflow, "OverflowError", nullptr, nullptr, nullptr},
 }};
 
+// Name of the Python exception: "DeviceError".
+inline const char *name_of(ErrorKind kind) noexcept {
+    return error_table[static_cast<std::size_t>(kind)].name;
+}
+
 // Formats a pointer or handle for messages.
 struct Hex {
     std::uintptr_t value;

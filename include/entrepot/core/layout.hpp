@@ -23,8 +23,9 @@ struct ByteRange {
     std::int64_t size() const noexcept { return end - begin; }
 };
 
-// One entry of a basic index. A slice has Python's meaning; bounds come from PySlice_Unpack and are
-// not clipped.
+// One entry of a basic index. A slice has Python's meaning, and its bounds may lie outside of the
+// axis. An omitted bound is INT64_MIN or INT64_MAX, whichever lies in its direction: [6:] is
+// {slice, 6, INT64_MAX, 1}, and [::-2] is {slice, INT64_MAX, INT64_MIN, -2}.
 struct IndexEntry {
     enum class Kind : std::uint8_t { integer, slice, newaxis, ellipsis } kind;
     std::int64_t start = 0;  // of a slice, or the integer

@@ -187,7 +187,7 @@ typedef enum ep_dialect {
     EP_PTX = 4,
     EP_CUBIN = 5,
     EP_HIP_CPP = 6,
-    EP_CPP = 7,   /* host C++: see src/backends/host/programs.cpp for the form of a kernel */
+    EP_CPP = 7,   /* host C++: the page "Programs" has the form of a kernel */
     EP_HSACO = 8, /* code objects for AMD's GPUs, and bundles of them */
     EP_DIALECT_COUNT
 } ep_dialect;

@@ -1,7 +1,7 @@
 // DLPack devices: the backend of each device type, and conversion between DLDevice and Device.
 //
 // The type kDLOneAPI names only a position in a list of devices. The runtime says which memory it
-// is and where: see src/exchange/dlpack_device.cpp, which follows dpctl's documentation. The types
+// is and where, as dpctl's documentation says. The types
 // of CUDA and HIP also name the kind of memory.
 //
 // If two drivers know a pointer (SYCL's adapter for CUDA, say), it belongs to the driver of the

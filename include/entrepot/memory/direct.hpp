@@ -23,6 +23,9 @@ public:
     // Frees blocks whose work is done by now. wait_for_all() blocks until all of it is.
     void take_finished() noexcept;
     void wait_for_all() noexcept;
+
+private:
+    ~DirectResource() override = default;
 };
 
 // The only instance.

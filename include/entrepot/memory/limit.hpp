@@ -25,6 +25,8 @@ public:
     std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
 
 private:
+    ~LimitResource() override = default;
+
     void reserve(std::size_t bytes);
 
     const std::size_t limit_;

@@ -24,6 +24,8 @@ public:
     const Resource &origin() const noexcept override { return upstream()->origin(); }
 
 private:
+    ~LogResource() override = default;
+
     template <class... Parts> void write(const Parts &...parts) const noexcept;
 
     const Sink sink_;

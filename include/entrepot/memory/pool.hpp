@@ -47,7 +47,6 @@ public:
     // chunks that are partly in use stay, magazines are not counted, and the next trim comes after
     // another eighth of `max_cached`.
     explicit PoolResource(Resource *upstream, std::size_t max_cached = unlimited);
-    ~PoolResource() override;
 
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
                    const Queue &queue) override;
@@ -74,6 +73,8 @@ public:
     struct State;
 
 private:
+    ~PoolResource() override;
+
     const std::unique_ptr<State> state_;
 };
 

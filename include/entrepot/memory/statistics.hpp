@@ -38,6 +38,8 @@ public:
     void reset_peaks() noexcept;  // to what is out now
 
 private:
+    ~StatisticsResource() override = default;
+
     struct Counter {
         std::atomic<std::size_t> current{0}, peak{0}, total{0};
 

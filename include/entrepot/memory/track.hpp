@@ -22,7 +22,6 @@ public:
     };
 
     explicit TrackResource(Resource *upstream, Capture capture = {});
-    ~TrackResource() override;
 
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
                    const Queue &queue) override;
@@ -36,6 +35,8 @@ public:
     std::string leak_report() const;
 
 private:
+    ~TrackResource() override;
+
     struct State;
     const std::unique_ptr<State> state_;
     const Capture capture_;
