@@ -1044,6 +1044,49 @@ class Kernel:
         Raises TypeError: a kernel is launched with its range, kernel[global, local](…).
         """
 
+def get_num_threads() -> int:
+    """
+    How many threads a launch, copy or fill on the host may use.
+
+    Returns
+    -------
+    int
+        The limit for the process. At first it is the number of processors that the
+        process may use.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> ek.get_num_threads() >= 1
+    True
+    """
+
+def set_num_threads(count: int) -> None:
+    """
+    Sets how many threads a launch, copy or fill on the host may use.
+
+    The limit holds for the whole process, and for work that begins afterwards.
+
+    Parameters
+    ----------
+    count : int
+        1 to the number of processors that the process may use.
+
+    Raises
+    ------
+    ValueError
+        If ``count`` is outside of this range.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> before = ek.get_num_threads()
+    >>> ek.set_num_threads(1)
+    >>> ek.get_num_threads()
+    1
+    >>> ek.set_num_threads(before)
+    """
+
 def devices() -> list[Device]:
     """
     All root devices of all available backends, the host last.

@@ -407,6 +407,9 @@ inline void enter_devices(ep_backend &table) {
     table.device_hash = [](ep_device device) -> std::uint64_t {
         return std::hash<ep_device>{}(device);
     };
+    table.device_limit_threads = [](ep_device, std::uint32_t, std::uint32_t *) {
+        return EP_UNSUPPORTED;
+    };
     table.device_default_context = [](ep_device device, ep_context *context) {
         return guarded([&](World &w) {
             ++w.calls.device_default_context;

@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-#define EP_BACKEND_VERSION 7
+#define EP_BACKEND_VERSION 8
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
 
 typedef enum ep_status {
@@ -282,6 +282,9 @@ typedef struct ep_backend {
     /* For hash tables: the result of the C++ runtime's std::hash, if it has one. So the objects of
      * other libraries for the same device, context or queue have the same hash. */
     uint64_t (*device_hash)(ep_device device);
+    /* How many threads one launch, copy or fill may use. Sets the limit first, unless `count` is 0.
+     * EP_UNSUPPORTED if the runtime chooses. EP_INVALID if the processor has fewer. */
+    ep_status (*device_limit_threads)(ep_device device, uint32_t count, uint32_t *limit);
     /* the platform's, if the runtime has platforms */
     ep_status (*device_default_context)(ep_device device, ep_context *context);
 

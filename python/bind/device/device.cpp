@@ -14,6 +14,7 @@
 #include "dpctl.hpp"
 #include "event.hpp"
 
+#include <entrepot/device/threads.hpp>
 #include <entrepot/exchange/stream.hpp>
 #include <memory/release.hpp>
 
@@ -25,6 +26,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <climits>
 #include <sstream>
 
 namespace nb = nanobind;
@@ -993,6 +995,43 @@ Device find_device(nb::handle selector) {
 }
 
 void bind_functions(nb::module_ &m) {
+    m.def("get_num_threads", &num_threads,
+          "How many threads a launch, copy or fill on the host may use.\n\n"
+          "Returns\n"
+          "-------\n"
+          "int\n"
+          "    The limit for the process. At first it is the number of processors that the\n"
+          "    process may use.\n\n"
+          "Examples\n"
+          "--------\n"
+          ">>> from entrepot import kernel as ek\n"
+          ">>> ek.get_num_threads() >= 1\n"
+          "True");
+    m.def(
+        "set_num_threads",
+        [](std::int64_t count) {
+            // Counts that are out of range remain so.
+            set_num_threads(static_cast<unsigned>(std::clamp<std::int64_t>(count, 0, INT_MAX)));
+        },
+        "count"_a,
+        "Sets how many threads a launch, copy or fill on the host may use.\n\n"
+        "The limit holds for the whole process, and for work that begins afterwards.\n\n"
+        "Parameters\n"
+        "----------\n"
+        "count : int\n"
+        "    1 to the number of processors that the process may use.\n\n"
+        "Raises\n"
+        "------\n"
+        "ValueError\n"
+        "    If ``count`` is outside of this range.\n\n"
+        "Examples\n"
+        "--------\n"
+        ">>> from entrepot import kernel as ek\n"
+        ">>> before = ek.get_num_threads()\n"
+        ">>> ek.set_num_threads(1)\n"
+        ">>> ek.get_num_threads()\n"
+        "1\n"
+        ">>> ek.set_num_threads(before)");
     m.def(
         "devices", [] { return without_gil([] { return registry::devices(); }); },
         "All root devices of all available backends, the host last.\n\n"

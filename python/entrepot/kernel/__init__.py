@@ -19,7 +19,7 @@ Examples
 
 import sys
 
-from .._core import KernelError, LocalAccessor, asarray
+from .._core import KernelError, LocalAccessor, asarray, get_num_threads, set_num_threads
 from .callable_module import CallableModule as _CallableModule
 from .calls import call_kernel, call_kernel_async
 from .functions import DeviceFunction, KernelFunction, func, kernel
@@ -125,6 +125,7 @@ __all__ = [
     "get_local_size",
     "get_num_groups",
     "get_num_sub_groups",
+    "get_num_threads",
     "get_sub_group_id",
     "get_sub_group_local_id",
     "get_sub_group_size",
@@ -140,6 +141,7 @@ __all__ = [
     "mem_fence",
     "private",
     "reduce",
+    "set_num_threads",
     "sub_group",
     "sub_group_barrier",
     "to_device",

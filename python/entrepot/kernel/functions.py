@@ -309,6 +309,43 @@ class KernelFunction(PythonKernel):
 
         return report(self._translation("c++", signature, _device("host"), dimensions))
 
+    def assembly(self, *, signature: str | None = None, dimensions: int | None = None) -> str:
+        """Return the machine code for the host as assembly, without directives.
+
+        Parameters
+        ----------
+        signature : str, optional
+            As for ``source``. The default is the types of the last launch.
+        dimensions : int, optional
+            As for ``source``.
+
+        Returns
+        -------
+        str
+            Labels and instructions. Functions of the kernel that were not inlined have labels of
+            their own.
+
+        Raises
+        ------
+        KernelError
+            If the kernel does not compile, or the compiler cannot list its code.
+        ValueError
+            As for ``source``.
+
+        Examples
+        --------
+        >>> from entrepot import kernel as ek
+        >>> @ek.kernel
+        ... def double(numbers):
+        ...     numbers[ek.get_global_id(0)] *= 2
+        >>> listing = double.assembly(signature="void(float32[::1])")
+        >>> listing.splitlines()[0]
+        'double_:'
+        """
+        from .report import assembly
+
+        return assembly(self._translation("c++", signature, _device("host"), dimensions))
+
     def _translation(
         self,
         dialect: Dialect | None,

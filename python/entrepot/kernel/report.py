@@ -31,6 +31,11 @@ _TRUE_PLACE = re.compile(
     r"note: could not determine the original source location for (?P<file>.+):(?P<line>\d+):\d+$"
 )
 
+#: A listing on the standard output, by GNU's assembler. Clang has one of its own, without listings.
+_LISTING_OPTIONS = ("-Wa,-aln", "-fno-integrated-as -Wa,-aln")
+_LABEL = re.compile(r" *\d+ +\t*(?P<label>[\w.$]+:)")
+_CODE = re.compile(r" *\d+ [0-9a-f]{4,} [0-9A-F]+ *\t+(?P<text>\S.*)")
+
 _WORK_ITEMS = "over work-items"
 
 
@@ -52,7 +57,9 @@ class _Remark:
 
 
 def report(translation: dict[str, Any]) -> str:
-    remarks = _remarks(_log(translation["source"], translation["options"]))
+    remarks = _remarks(
+        _log(translation, _OPTIONS, "report() needs GCC or Clang, which say what they vectorize")
+    )
     lines = []
     for place in sorted({each.place for each in remarks}):
         here = [each for each in remarks if each.place == place]
@@ -86,16 +93,31 @@ def _remarks(log: str) -> list[_Remark]:
     return remarks
 
 
-def _log(source: str, options: str) -> str:
+def assembly(translation: dict[str, Any]) -> str:
+    log = _log(translation, _LISTING_OPTIONS, "assembly() needs GCC or Clang with GNU's assembler")
+    lines = []
+    labels: list[str] = []
+    for line in log.splitlines():
+        if found := _LABEL.match(line):
+            labels.append(found["label"])
+        elif found := _CODE.match(line):
+            text = found["text"].expandtabs()
+            if not text.startswith("."):
+                lines += [*labels, f"    {text}"]
+            if not text.startswith(".p2align"):  # other directives are data, with labels of its own
+                labels.clear()
+    return "\n".join(lines)
+
+
+def _log(translation: dict[str, Any], choices: tuple[str, ...], needed: str) -> str:
     refused = None
-    for asked in _OPTIONS:
+    for asked in choices:
         try:
-            return Program(source, "host", options=f"{options} {asked}").log
+            options = f"{translation['options']} {asked}"
+            return Program(translation["source"], "host", options=options).log
         except KernelError as error:
             refused = refused or error
-    raise KernelError(
-        f"report() needs GCC or Clang, which say what they vectorize: {refused}"
-    ) from refused
+    raise KernelError(f"{needed}: {refused}") from refused
 
 
 def _shown(file: str, line: int) -> str:

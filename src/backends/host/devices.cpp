@@ -126,6 +126,18 @@ ep_status device_native(ep_device device, void **native) {
     });
 }
 
+ep_status device_limit_threads(ep_device device, std::uint32_t count, std::uint32_t *limit) {
+    return guarded([&] {
+        check_device(device);
+        if (count > processors())
+            refuse(EP_INVALID, count, " threads were asked for: this process may use 1 to ",
+                   processors());
+        if (count != 0)
+            limit_threads(count);
+        *limit = thread_limit();
+    });
+}
+
 ep_status device_default_context(ep_device device, ep_context *context) {
     return guarded([&] {
         check_device(device);
@@ -144,6 +156,7 @@ void fill_device_functions(ep_backend &table) {
     table.device_from_native = device_from_native;
     table.device_native = device_native;
     table.device_hash = hash_of<ep_device>;
+    table.device_limit_threads = device_limit_threads;
     table.device_default_context = device_default_context;
 }
 

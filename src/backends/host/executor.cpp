@@ -1,6 +1,7 @@
 // The executor: one list of loops, oldest first. Its threads take part in the first loop that wants
 // more threads.
 #include "backends/host/executor.hpp"
+#include <entrepot/core/assert.hpp>
 #include <entrepot/core/publish.hpp>
 
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include <csignal>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -51,11 +53,11 @@ void Loop::run_deferred() noexcept {
 
 bool Loop::wants_threads() const noexcept {
     return next_.load(std::memory_order_relaxed) < count_ &&
-           threads_.load(std::memory_order_relaxed) < processors();
+           threads_.load(std::memory_order_relaxed) < thread_limit();
 }
 
 void Loop::take_part() noexcept {
-    if (threads_.fetch_add(1, std::memory_order_relaxed) >= processors())
+    if (threads_.fetch_add(1, std::memory_order_relaxed) >= thread_limit())
         return;
     while (true) {
         const std::uint64_t first = next_.fetch_add(chunk_, std::memory_order_relaxed);
@@ -78,7 +80,7 @@ public:
     // False if there is no thread. Throws std::bad_alloc without any effect.
     bool start(const std::shared_ptr<Loop> &loop) {
         const auto wanted =
-            static_cast<unsigned>(std::min<std::uint64_t>(loop->chunks(), processors()));
+            static_cast<unsigned>(std::min<std::uint64_t>(loop->chunks(), thread_limit()));
         std::unique_lock hold(lock_);
         while (parked_ < wanted && threads_ < processors() && add_thread())
             ;
@@ -196,6 +198,21 @@ unsigned processors() noexcept {
         return std::max(std::thread::hardware_concurrency(), 1u);
     }();
     return count;
+}
+
+namespace {
+
+std::atomic<unsigned> limit{std::numeric_limits<unsigned>::max()};
+
+}  // namespace
+
+unsigned thread_limit() noexcept {
+    return std::min(limit.load(std::memory_order_relaxed), processors());
+}
+
+void limit_threads(unsigned count) noexcept {
+    ENTREPOT_ASSERT(count >= 1 && count <= processors());
+    limit.store(count, std::memory_order_relaxed);
 }
 
 }  // namespace entrepot::backends::host

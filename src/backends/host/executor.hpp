@@ -32,7 +32,7 @@ public:
     Loop(const Loop &) = delete;
     Loop &operator=(const Loop &) = delete;
 
-    // Runs chunks until none is left to begin. A no-op if as many threads as processors already do.
+    // Runs chunks until none is left to begin. A no-op if as many threads as it may use already do.
     // One more would preempt another within its chunk, which all would then wait for.
     void take_part() noexcept;
     // True if another thread could take part. Once false, it stays false.
@@ -56,7 +56,11 @@ private:
 // can be started or memory is short, the caller runs the loop: see Deferred.
 void start(std::shared_ptr<Loop> loop) noexcept;
 
-// Processors that this process may use; the executor has as many threads.
+// Processors that this process may use; the executor has at most as many threads.
 unsigned processors() noexcept;
+
+// Threads that one loop may use, 1 to processors().
+unsigned thread_limit() noexcept;
+void limit_threads(unsigned count) noexcept;
 
 }  // namespace entrepot::backends::host

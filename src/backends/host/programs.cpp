@@ -562,8 +562,8 @@ public:
     // A kernel may want larger ones, which it gets as long as each thread has one.
     std::uint64_t share() const noexcept {
         const std::uint64_t wanted = kernel_->wanted_chunk / geometry_.group();
-        const std::uint64_t even = std::max(groups() / (std::uint64_t{processors()} * 8),
-                                            std::min(wanted, groups() / processors()));
+        const std::uint64_t even = std::max(groups() / (std::uint64_t{thread_limit()} * 8),
+                                            std::min(wanted, groups() / thread_limit()));
         return even >= 64  ? even / 64 * 64
                : even >= 4 ? even / 4 * 4
                            : std::max<std::uint64_t>(even, 1);

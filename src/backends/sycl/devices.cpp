@@ -272,6 +272,10 @@ ep_status device_native(ep_device device, void **native) {
     return guarded([&] { *native = &object(device).native; });
 }
 
+ep_status device_limit_threads(ep_device, std::uint32_t, std::uint32_t *) {
+    return guarded([] { refuse(EP_UNSUPPORTED, "the runtime chooses the threads of a device"); });
+}
+
 ep_status device_default_context(ep_device device, ep_context *context) {
     return guarded([&] {
         const ::sycl::platform platform = object(device).native.get_platform();
@@ -354,6 +358,7 @@ void fill_device_functions(ep_backend &table) {
     table.device_from_native = device_from_native;
     table.device_native = device_native;
     table.device_hash = hash_of<ep_device>;
+    table.device_limit_threads = device_limit_threads;
     table.device_default_context = device_default_context;
 }
 

@@ -389,6 +389,41 @@ TEST_CASE("programs: exported properties of kernels are used") {
                                                                 &too_wide, nullptr, arguments, 2));
 }
 
+TEST_CASE("programs: a limit of one thread holds for the chunks of a launch") {
+    struct Limited {
+        Limited() { set(1); }
+        ~Limited() { set(entrepot::backends::host::processors()); }
+        static void set(std::uint32_t count) {
+            std::uint32_t limit = 0;
+            CONTRACT_OK(bench().table.device_limit_threads(bench().device, count, &limit));
+            CHECK(limit == count);
+        }
+    } const limited;
+    const Kernel kernel = bench().kernel(R"(
+        extern "C" unsigned usleep(unsigned);
+        extern "C" void alone(const long long *range, void *const *arguments) {
+            int *running = (int *)arguments[0], *most = (int *)arguments[1];
+            const int now = __atomic_add_fetch(running, 1, __ATOMIC_SEQ_CST);
+            if (now > __atomic_load_n(most, __ATOMIC_SEQ_CST))
+                __atomic_store_n(most, now, __ATOMIC_SEQ_CST);
+            usleep(2000);
+            __atomic_sub_fetch(running, 1, __ATOMIC_SEQ_CST);
+        })",
+                                         "alone");
+    int running = 0, most = 0;
+    const ep_argument arguments[] = {pointer_argument(&running), pointer_argument(&most)};
+    const Queue queue = bench().queue();
+    const ep_range range{1, {1 << 10}, {}};
+    CONTRACT_OK(
+        bench().table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
+    bench().wait(queue);
+    CHECK(most == 1);
+    std::uint32_t limit = 0;
+    const unsigned too_many = entrepot::backends::host::processors() + 1;
+    CONTRACT_REFUSED_AS(EP_INVALID,
+                        bench().table.device_limit_threads(bench().device, too_many, &limit));
+}
+
 TEST_CASE("programs: a kernel that wants large chunks gets one for each thread") {
     const Kernel kernel = bench().kernel(R"(
         extern "C" const long long chunks_chunk = 1 << 30;

@@ -105,3 +105,33 @@ def test_other_compiler_is_refused_by_name(tmp_path, monkeypatch):
     monkeypatch.setenv("CXX", str(other))
     with pytest.raises(ep.KernelError, match="report\\(\\) needs GCC or Clang"):
         sums_of_columns.report(signature="void(float32[::1], float32[:, ::1])")
+
+
+@pytest.mark.host
+def test_assembly_lists_instructions_without_directives(compiler):
+    lines = sum_of_group.assembly(signature="void(float32[::1], float32[::1], int64)").splitlines()
+    assert lines[0] == "sum_of_group:"
+    assert any(line.split()[0] in ("ret", "retq") for line in lines if line.startswith("    "))
+    assert not [line for line in lines if line.lstrip().startswith(".") and ":" not in line]
+
+
+@pytest.mark.host
+def test_assembly_without_types_is_refused():
+    @dppy.kernel
+    def never_launched(x):
+        x[0] = 1
+
+    with pytest.raises(dppy.KernelError, match="signature"):
+        never_launched.assembly()
+
+
+@pytest.mark.host
+def test_num_threads_out_of_range_is_refused():
+    most = dppy.get_num_threads()
+    for count in (most + 1, 2**40):
+        with pytest.raises(ValueError, match=rf"may use 1 to {most}"):
+            dppy.set_num_threads(count)
+    for count in (0, -1):
+        with pytest.raises(ValueError, match="at least 1 is needed"):
+            dppy.set_num_threads(count)
+    assert dppy.get_num_threads() == most
