@@ -32,10 +32,13 @@ add_compile_options($<$<CONFIG:Release,RelWithDebInfo>:-falign-functions=64>)
 
 # Enables ENTREPOT_ASSERT (include/entrepot/core/assert.hpp).
 set(asserts ${ENTREPOT_ASSERTIONS})
-if(asserts STREQUAL "AUTO" AND (ENTREPOT_SANITIZE OR ENTREPOT_TESTS))
-    set(asserts ON)
+if(asserts STREQUAL "AUTO")
+    set(asserts OFF)
+    if(ENTREPOT_SANITIZE OR ENTREPOT_TESTS)
+        set(asserts ON)
+    endif()
 endif()
-if(asserts STREQUAL "ON")
+if(asserts)
     add_compile_definitions(ENTREPOT_ASSERTIONS)
 endif()
 

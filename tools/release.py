@@ -26,8 +26,10 @@ Check = Callable[[], Iterator[str]]
 
 
 def git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True)
-    return done.stdout.strip()
+    done = subprocess.run(
+        ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout.rstrip()
 
 
 def checks(root: Path, built: Path | None) -> dict[str, Check]:
@@ -58,8 +60,8 @@ def checks(root: Path, built: Path | None) -> dict[str, Check]:
 
     def tree() -> Iterator[str]:
         if changed := git(root, "status", "--porcelain"):
-            count = len(changed.splitlines())
-            yield f"{count} files differ from the commit, the first is{changed.splitlines()[0][2:]}"
+            lines = changed.splitlines()
+            yield f"{len(lines)} files differ from the commit, the first is {lines[0][3:]}"
 
     def urls() -> Iterator[str]:
         if not re.search(r"^\[project\.urls\]\n\w", text("pyproject.toml"), re.MULTILINE):

@@ -18,7 +18,8 @@ folder=$(realpath -m "${1:-build/wheels}")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-rm -rf "$folder"
+mkdir -p "$folder"
+rm -f "$folder"/entrepot-*.whl
 "$python" -m pip wheel --disable-pip-version-check -q --no-build-isolation --no-deps -Cbuild-dir=build/wheels-tree \
     -Ccmake.define.ENTREPOT_TESTS=OFF -w "$scratch" .
 "$python" -m auditwheel repair --exclude 'libsycl.so.*' -w "$folder" "$scratch"/*.whl
@@ -28,7 +29,7 @@ wheel=$(echo "$folder"/entrepot-*.whl)
 "$python" -m zipfile -e "$wheel" "$scratch/files"
 echo "Symbols newer than manylinux_2_28:"
 find "$scratch/files" -name '*.so*' -exec nm -D --undefined-only --with-symbol-versions {} + |
-    grep -oE '\S+@(GLIBC_2\.(29|[3-9][0-9])|GLIBCXX_3\.4\.(2[5-9]|[3-9][0-9])|CXXABI_1\.3\.1[2-9])' |
+    { grep -oE '\S+@(GLIBC_2\.(29|[3-9][0-9])|GLIBCXX_3\.4\.(2[5-9]|[3-9][0-9])|CXXABI_1\.3\.1[2-9])' || true; } |
     c++filt | sort -u | awk -F@ '{ names[$2] = names[$2] ", " $1 } END { for (v in names) print "  " v ": " substr(names[v], 3) }' | sort -V
 if find "$scratch/files" -name '*.so*' -path '*.libs/*' | grep .; then
     echo "the wheel contains libraries of others" >&2

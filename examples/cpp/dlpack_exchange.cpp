@@ -20,12 +20,14 @@ namespace {
 // library has set a Python exception.
 std::optional<entrepot::Queue> queue_of(const dlpack::DLPackExchangeAPI &api,
                                         const entrepot::Array &array) {
-    if (array.is_host_accessible())
-        return array.device().default_queue();
     const dlpack::DLDevice device = dlpack::device_of(array);
+    if (device.device_type == dlpack::kDLCPU)
+        return array.device().default_queue();
     void *stream = nullptr;
     if (api.current_work_stream(device.device_type, device.device_id, &stream) != 0)
         return std::nullopt;
+    if (!stream && device.device_type == dlpack::kDLOneAPI)
+        return array.device().default_queue();  // the library names no queue
     return entrepot::exchange::queue_of_stream(array.device(),
                                                reinterpret_cast<std::uintptr_t>(stream));
 }

@@ -4,6 +4,7 @@
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/exchange/dlpack.hpp>
+#include <entrepot/exchange/stream.hpp>
 
 #include <pybind11/pybind11.h>
 
@@ -45,7 +46,13 @@ entrepot::Array array_of(const py::object &object) {
     void *const tensor = PyCapsule_GetPointer(capsule.ptr(), unused);
     if (!tensor || PyCapsule_SetName(capsule.ptr(), used) != 0)
         throw py::error_already_set();
-    return dlpack::from_managed(static_cast<dlpack::DLManagedTensorVersioned *>(tensor));
+    const entrepot::Array array =
+        dlpack::from_managed(static_cast<dlpack::DLManagedTensorVersioned *>(tensor));
+    // Without `stream`, libraries of CUDA and HIP order their work before the legacy default
+    // stream.
+    if (array.device().backend().has_streams())
+        entrepot::exchange::wait_for_producer_stream(array, entrepot::legacy_stream);
+    return array;
 }
 
 // Allocates from the device's current resource, which Python may have set.

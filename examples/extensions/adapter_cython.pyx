@@ -16,13 +16,18 @@ cdef class Pair(Pointer):
         else:
             super().__init__(*values)
 
+    cdef double _cell(self, int place) except? -1:
+        if self.address == NULL:
+            raise ValueError("the pair has no memory")
+        return (<double *> self.address)[place]
+
     @property
     def x(self):
-        return (<double *> self.address)[0]
+        return self._cell(0)
 
     @property
     def y(self):
-        return (<double *> self.address)[1]
+        return self._cell(1)
 
 
 cdef class Named(DeviceArray):
@@ -40,6 +45,8 @@ def total(pointer, Py_ssize_t count):
     cdef Pointer adapter = Pointer.fromObj(pointer)
     cdef Py_ssize_t i
     cdef double result = 0
+    if adapter.address == NULL and count > 0:
+        raise ValueError(f"a null pointer does not have {count} doubles")
     for i in range(count):
         result += (<double *> adapter.address)[i]
     return result

@@ -15,7 +15,7 @@ cdef void scale_axis(const entrepot_view *view, char *item, int axis, double fac
     cdef int64_t i
     if axis == view.ndim:
         if view.dtype_bits == 32:
-            (<float *> item)[0] *= <float> factor
+            (<float *> item)[0] = <float> ((<float *> item)[0] * factor)
         else:
             (<double *> item)[0] *= factor
         return

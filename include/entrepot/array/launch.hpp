@@ -16,6 +16,7 @@
 //   of their memory. A captured launch gives the kernel and the memory to the graph.
 #pragma once
 #include <entrepot/array/array.hpp>
+#include <entrepot/core/error.hpp>
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/device/program.hpp>
 
@@ -45,24 +46,33 @@ struct ArrayUse {
 };
 
 // The arguments in the backend's form. The constructor takes their number.
+//
+// Throws (add): Error(value) if there are more arguments than that.
 class LaunchArguments {
 public:
-    explicit LaunchArguments(std::size_t count) : given_(count), uses_(count), scalars_(count) {}
+    explicit LaunchArguments(std::size_t count)
+        : count_(count), given_(count), uses_(count), scalars_(count) {}
 
     // The caller keeps `array` alive. If the kernel does not declare its accesses, arrays that are
     // not read-only count as written.
     void add(const Array &array) {
+        check_room();
         uses_.emplace_back(&array, array.access(), given_.size());
         given_.emplace_back(EP_ARG_POINTER, sizeof(void *), array.data());
     }
     void add(const Array &&) = delete;
     void add(const Scalar &scalar) {
+        check_room();  // and `scalars_` does not move
         const Scalar &kept = scalars_.emplace_back(scalar);
         given_.emplace_back(EP_ARG_BYTES, kept.size, kept.bytes.data());
     }
-    void add(const LocalMemory &local) { given_.emplace_back(EP_ARG_LOCAL, local.bytes, nullptr); }
+    void add(const LocalMemory &local) {
+        check_room();
+        given_.emplace_back(EP_ARG_LOCAL, local.bytes, nullptr);
+    }
     // Passed by value; the caller keeps `bytes` alive.
     void add(std::span<const std::byte> bytes) {
+        check_room();
         given_.emplace_back(EP_ARG_BYTES, bytes.size(), bytes.data());
     }
 
@@ -70,6 +80,13 @@ public:
     std::span<const ArrayUse> uses() const noexcept { return uses_; }
 
 private:
+    void check_room() const {
+        if (given_.size() == count_) [[unlikely]]
+            throw Error(ErrorKind::value, "a launch of ", counted(count_, "argument"),
+                        " was given another one; pass their number to LaunchArguments");
+    }
+
+    std::size_t count_;
     SmallVector<ep_argument, 16> given_;
     SmallVector<ArrayUse, 16> uses_;
     SmallVector<Scalar, 16> scalars_;

@@ -1,10 +1,10 @@
 // ENTREPOT_API and ENTREPOT_LOCAL: the visibility of single declarations. The library is compiled
 // with hidden visibility.
 //
-// Public headers declare everything with default visibility, by a pragma. Two of them are hidden
-// instead, dtype.hpp and assert.hpp, because extensions compile them without the library. There,
-// each function of the library is marked ENTREPOT_API. A few private headers are exported for the
-// extension module.
+// Public headers declare everything with default visibility, by a pragma. Extensions compile some
+// of them without the library: dtype.hpp, assert.hpp and those of python/. These are hidden
+// instead. In them, each function of the library is marked ENTREPOT_API. A few private headers are
+// exported for the extension module.
 //
 // Mutable variables of exported headers are defined in source files: an inline one would exist in
 // the library and once more in the module. Constant tables are ENTREPOT_LOCAL. Each binary has

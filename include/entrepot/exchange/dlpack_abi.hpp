@@ -13,8 +13,8 @@ struct DLPackVersion {
     std::uint32_t major;
     std::uint32_t minor;
 };
-// The version of exports, and the newest that imports understand. Minor versions only add values to
-// enumerations.
+// The version of exports, and the newest that imports understand. Minor versions keep the
+// ABI.
 ENTREPOT_LOCAL inline constexpr DLPackVersion version{1, 3};
 
 enum DLDeviceType : std::int32_t {

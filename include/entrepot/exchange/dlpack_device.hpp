@@ -1,8 +1,8 @@
 // DLPack devices: the backend of each device type, and conversion between DLDevice and Device.
 //
 // The type kDLOneAPI names only a position in a list of devices. The runtime says which memory it
-// is and where, as dpctl's documentation says. The types
-// of CUDA and HIP also name the kind of memory.
+// is and where, as dpctl's documentation says. The types of CUDA and HIP also name the kind of
+// memory.
 //
 // If two drivers know a pointer (SYCL's adapter for CUDA, say), it belongs to the driver of the
 // device type. CUDA and HIP types fall back to the other driver if theirs is absent or does not

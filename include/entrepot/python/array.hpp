@@ -222,8 +222,16 @@ public:
     PyObject *object() const { return handle_ ? api().to_object(handle_) : Py_NewRef(Py_None); }
 
     // Device work: submit to `native_queue()` between before_use() and after_use().
+    // Requires: the array is not empty.
+    // Returns (native_queue): nullptr on the host.
     // Throws: python_error.
-    void *native_queue() const { return api().native_queue(handle_); }
+    void *native_queue() const {
+        ENTREPOT_ASSERT(handle_);
+        void *const queue = api().native_queue(handle_);
+        if (!queue && PyErr_Occurred())
+            throw python_error();
+        return queue;
+    }
     void before_use(bool writes) const { check(api().before_use(handle_, writes)); }
     void after_use(bool writes) const { check(api().after_use(handle_, writes)); }
     void wait_for_host(bool writes) const { check(api().wait_for_host(handle_, writes)); }
