@@ -13,13 +13,17 @@ from typing import Any
 
 from .._core import Array, Device, Dtype, EntrepotError, Scalar, asarray, copy, empty
 from .functions import DeviceFunction, KernelFunction, kernel
-from .language import get_global_id
+from .language import get_global_id, get_group_id, get_local_id
 from .signatures import Signature, signature_of, texts_of
 from .source import make
 
 _FLOATING = ("float", "bfloat", "complex")
 #: Names that generated code uses, with any number of "_" appended.
-_OURS = re.compile("(?:out|result|function|get_global_id|i[012])_*")
+_OURS = re.compile("(?:out|result|function|get_(?:global|group|local)_id|i[0-5])_*")
+#: On GPUs: elements for each work-item of large arrays, and work-items in a group.
+_EACH, _GROUP = 4, 256
+#: In place of the number of dimensions: several elements for each work-item.
+_SEVERAL = -1
 
 
 @contextlib.contextmanager
@@ -62,7 +66,14 @@ class Vectorized:
 
     def _made(self, name: str, text: str) -> FunctionType:
         return make(
-            name, text, {"get_global_id": get_global_id, "function": DeviceFunction(self.function)}
+            name,
+            text,
+            {
+                "get_global_id": get_global_id,
+                "get_group_id": get_group_id,
+                "get_local_id": get_local_id,
+                "function": DeviceFunction(self.function),
+            },
         )
 
     def __call__(self, *args: Any, out: Any = None, queue: object = None) -> Any:
@@ -133,14 +144,27 @@ class Vectorized:
                 "and of one shape: copy those that "
                 "are not"
             )
-        self._kernel(len(shape), tuple(isinstance(each, Array) for each in operands))[shape, None](
+        are_arrays = tuple(isinstance(each, Array) for each in operands)
+        global_range: Any = shape
+        local_range: int | None = None
+        dimensions = len(shape)
+        if dimensions == 1 and _is_large(result):
+            global_range = -(-result.size // (_EACH * _GROUP)) * _GROUP
+            local_range = _GROUP
+            dimensions = _SEVERAL
+        self._kernel(dimensions, are_arrays)[global_range, local_range](
             result, *operands, queue=queue, wait=wait
         )
 
     def _kernel(self, dimensions: int, are_arrays: tuple[bool, ...]) -> KernelFunction:
         found = self._kernels.get((dimensions, are_arrays))
         if found is None:
-            found = kernel(self._made("elementwise", _text(self._names, dimensions, are_arrays)))
+            text = (
+                _text_of_several(self._names, are_arrays)
+                if dimensions == _SEVERAL
+                else _text(self._names, dimensions, are_arrays)
+            )
+            found = kernel(self._made("elementwise", text))
             self._kernels[dimensions, are_arrays] = found
         return found
 
@@ -233,6 +257,39 @@ def _text(names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> st
     lines += [f"    i{axis} = get_global_id({axis})" for axis in range(dimensions)]
     lines += [f"    out[{index}] = function({values})", ""]
     return "\n".join(lines)
+
+
+def _text_of_several(names: list[str], are_arrays: tuple[bool, ...]) -> str:
+    """Source of a kernel for large contiguous arrays on GPUs. Each work-item computes several
+    elements before it writes them, so that more reads are pending than by one element.
+    """
+
+    def value(index: str) -> str:
+        arguments = (
+            f"{name}[{index}]" if array else name
+            for name, array in zip(names, are_arrays, strict=True)
+        )
+        return f"function({', '.join(arguments)})"
+
+    places = [f"i0 + {k * _GROUP}" for k in range(_EACH)]
+    lines = [
+        f"def elementwise(out, {', '.join(names)}):",
+        f"    i0 = get_group_id(0) * {_EACH * _GROUP} + get_local_id(0)",
+        f"    if {places[-1]} < out.shape[0]:",
+        *(f"        i{k + 1} = {value(place)}" for k, place in enumerate(places)),
+        *(f"        out[{place}] = i{k + 1}" for k, place in enumerate(places)),
+        "    else:",
+        f"        for i5 in range(i0, out.shape[0], {_GROUP}):",
+        f"            out[i5] = {value('i5')}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _is_large(array: Array) -> bool:
+    """True if a GPU has several elements for each work-item that it can run at a time."""
+    device = array.device
+    return device.device_type == "gpu" and array.size >= device.max_compute_units * 2048 * _EACH
 
 
 def _is_number(value: object) -> bool:

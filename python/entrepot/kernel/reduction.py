@@ -9,7 +9,14 @@ from typing import Any
 from .._core import Array, Device, Dtype, asarray, empty
 from .elementwise import about
 from .functions import DeviceFunction, KernelFunction, kernel
-from .language import get_global_id, get_global_size
+from .language import (
+    barrier,
+    get_global_id,
+    get_global_size,
+    get_group_id,
+    get_local_id,
+    local,
+)
 from .source import make
 
 # Finds the type of the result: adding two bools gives an int64.
@@ -26,22 +33,37 @@ def reduced(array, out):
     n = array.shape[0]
     first = i * n // runs
     last = (i + 1) * n // runs
-    total = convert(array[first])
-    for j in range(first + 1, last):
-        total = function(total, array[j])
+    run = array[first:last]  # its indices are not negative, so that loads are vectorized
+    total = convert(run[0])
+    for j in range(1, run.shape[0]):
+        total = function(total, run[j])
     out[i] = total
 """
 
-# Neighboring work-items read neighboring elements, so that a GPU coalesces them.
-_STRIDES = """
+# Neighboring work-items read neighboring elements, so that a GPU coalesces them. A group then
+# combines the totals of its work-items in local memory.
+_GROUPS = """
 def reduced(array, out):
+    totals = local.array(GROUP, convert)
+    own = get_local_id(0)
     i = get_global_id(0)
     stride = get_global_size(0)
     total = convert(array[i])
     for j in range(i + stride, array.shape[0], stride):
         total = function(total, array[j])
-    out[i] = total
+    totals[own] = total
+    width = GROUP // 2
+    while width > 0:
+        barrier()
+        if own < width:
+            totals[own] = function(totals[own], totals[own + width])
+        width = width // 2
+    if own == 0:
+        out[get_group_id(0)] = totals[0]
 """
+
+#: Work-items in a group of a GPU.
+_GROUP = 256
 
 
 class Reduction:
@@ -58,23 +80,27 @@ class Reduction:
         self.identity = identity
         self._probe = self._made("probe", _PROBE)
         self._totals: dict[tuple[Device, Dtype], Dtype] = {}
-        self._kernels: dict[tuple[bool, Dtype], KernelFunction] = {}
+        self._kernels: dict[tuple[str, Dtype], KernelFunction] = {}
         functools.update_wrapper(self, function)
 
     def _made(self, name: str, text: str, **names: Any) -> KernelFunction:
         namespace = {
+            "barrier": barrier,
             "get_global_id": get_global_id,
             "get_global_size": get_global_size,
+            "get_group_id": get_group_id,
+            "get_local_id": get_local_id,
+            "local": local,
             "function": DeviceFunction(self.function),
             **names,
         }
         return kernel(make(name, text, namespace))
 
-    def _kernel(self, in_runs: bool, total: Dtype) -> KernelFunction:
-        found = self._kernels.get((in_runs, total))
+    def _kernel(self, text: str, total: Dtype) -> KernelFunction:
+        found = self._kernels.get((text, total))
         if found is None:
-            found = self._made("reduced", _RUNS if in_runs else _STRIDES, convert=total)
-            self._kernels[in_runs, total] = found
+            found = self._made("reduced", text, convert=total, GROUP=_GROUP)
+            self._kernels[text, total] = found
         return found
 
     def _total_type(self, element: Dtype, device: Device) -> Dtype:
@@ -100,13 +126,21 @@ class Reduction:
         where = queue or values.queue
         is_cpu = values.device.device_type == "cpu"
         total = self._total_type(values.dtype, values.device)
-        code = self._kernel(is_cpu, total)
+        while not is_cpu and values.size >= _GROUP:
+            # Four groups fill a multiprocessor. One combines what they return.
+            most = values.device.max_compute_units * 4
+            groups = 1 if values.size <= most else min(most, values.size // _GROUP)
+            made = empty(groups, total, queue=where)
+            code = self._kernel(_GROUPS, total)
+            code[groups * _GROUP, _GROUP](values, made, queue=where)
+            if groups == 1:
+                return made
+            values = made
+        code = self._kernel(_RUNS, total)
         # Eight shares for each thread of the host, each of four interleaved work-items.
-        of_each = 8 * 4 if values.device.backend == "host" else 4 if is_cpu else 1024
-        most = values.device.max_compute_units * of_each
+        most = values.device.max_compute_units * (8 * 4 if values.device.backend == "host" else 4)
         while True:
-            # Pieces large enough for a work-item; one at the end.
-            items = 1 if is_cpu and values.size <= most else min(most, max(values.size // 64, 1))
+            items = 1 if not is_cpu or values.size <= most else min(most, max(values.size // 64, 1))
             made = empty(items, total, queue=where)
             code[items](values, made, queue=where)
             if items == 1:
