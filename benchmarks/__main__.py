@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from . import (
     access,
     adapters,
+    algorithms,
     bindings,
     copies,
     examples,
@@ -58,6 +59,10 @@ TOPICS: dict[str, dict[str, Measured]] = {
         "idioms": alternated(idioms.pairs),
         "idioms, against Numba": alternated(idioms.numba_pairs),
     },
+    "algorithms": {
+        "algorithms": alternated(algorithms.pairs),
+        "algorithms, against Numba": alternated(algorithms.numba_pairs),
+    },
     "startup": {"startup, whole processes": startup.results},
 }
 
@@ -70,6 +75,7 @@ OF_PEERS = [
     ("kernels", "against Numba", "numba"),
     ("examples", "all, against Numba", "numba"),
     ("idioms", "against Numba", "numba"),
+    ("algorithms", "against Numba", "numba"),
 ]
 
 

@@ -42,7 +42,7 @@ def left_out(absent: tuple[str, ...], *topics: str) -> list[str]:
 @pytest.mark.dpctl
 def test_rows_of_absent_peers_are_named() -> None:
     every = left_out(PEERS)
-    topics = ["exchange", "adapters", "bindings", "kernels", "examples", "idioms"]
+    topics = ["exchange", "adapters", "bindings", "kernels", "examples", "idioms", "algorithms"]
     assert [line.partition(":")[2].split(",")[0].strip() for line in every] == topics
     assert every[0] == (
         "not measured: exchange, asarray(torch CPU): torch is not installed; `make bench "

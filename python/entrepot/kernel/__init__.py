@@ -17,6 +17,7 @@ Examples
 (7.0, 7.0)
 """
 
+import importlib
 import sys
 
 from .._core import KernelError, LocalAccessor, asarray, get_num_threads, set_num_threads
@@ -152,8 +153,13 @@ __all__ = [
     "vectorize",
 ]
 
+#: Submodules that are imported on first use.
+_SUBMODULES = ("algorithms", "random")
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from . import algorithms as algorithms
+    from . import random as random
     from .elementwise import vectorize
     from .reduction import reduce
 
@@ -190,7 +196,7 @@ _INSTEAD = {
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+    return sorted([*__all__, *_SUBMODULES, *(name for name in globals() if name.startswith("__"))])
 
 
 def __getattr__(name: str) -> object:
@@ -203,6 +209,8 @@ def __getattr__(name: str) -> object:
         from .reduction import reduce
 
         return reduce
+    if name in _SUBMODULES:
+        return importlib.import_module(f".{name}", __name__)
     instead = _INSTEAD.get(name)
     if instead:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {instead}")

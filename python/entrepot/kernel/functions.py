@@ -315,9 +315,9 @@ class KernelFunction(PythonKernel):
         Parameters
         ----------
         signature : str, optional
-            As for ``source``. The default is the types of the last launch.
+            The types, in the form of ``source``. The default is those of the last launch.
         dimensions : int, optional
-            As for ``source``.
+            The number of dimensions, in the form of ``source``.
 
         Returns
         -------
@@ -330,7 +330,7 @@ class KernelFunction(PythonKernel):
         KernelError
             If the kernel does not compile, or the compiler cannot list its code.
         ValueError
-            As for ``source``.
+            If the signature is invalid, or there are fewer dimensions than the kernel queries.
 
         Examples
         --------

@@ -1,0 +1,540 @@
+"""``sort``, ``argsort`` and ``sort_by_key``: stable radix sorts.
+
+Elements are sorted by their bits, from the lowest to the highest digit. Each pass keeps the order
+of elements whose digits are equal. It counts the digits in each part of the array, scans the
+counts, and moves the elements of each part to their places. The parts are those of scans: chunks on
+CPUs, else tiles of work-groups.
+
+The elements themselves are moved. Each pass computes the key of an element anew, because several
+values have the same key: -0.0 and 0.0, and all NaNs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from ..._core import Array, Dtype, Event, Queue, Scalar, empty
+from ..functions import DeviceFunction, KernelFunction
+from .common import (
+    GROUP,
+    PER_ITEM,
+    TILE,
+    Result,
+    chunks_of,
+    function_of,
+    made,
+    on_queue,
+    queue_of,
+    tiles_of,
+    uses_groups,
+    vector,
+)
+from .scans import sums
+
+#: Bits of a digit. The counts of a chunk fill half of a CPU's level-1 cache. Those of all
+#: work-items of a group have to fit its local memory.
+CHUNK_BITS, GROUP_BITS = 8, 4
+
+# Keys are ordered as unsigned integers are. NaNs are last, also in descending order.
+_UNSIGNED = """
+def key(bits):
+    return bits ^ {flip}
+"""
+_SIGNED = """
+def key(bits):
+    return bits ^ {sign} ^ {flip}
+"""
+_BOOL = """
+def key(bits):
+    return uint8(bits != 0) ^ {flip}
+"""
+_FLOATING = """
+def key(bits):
+    magnitude = bits & {magnitude}
+    ordered = {sign} - magnitude if bits > {sign} else {sign} + magnitude
+    return {all_bits} if magnitude > {infinity} else ordered ^ {flip}
+"""
+
+_DIGIT = """
+def digit(bits, shift):
+    return int64((key(bits) >> unsigned(shift)) & {mask})
+"""
+
+# max() tells the compiler that no index is negative.
+_CHUNK_PLACE = """
+    i = get_global_id(0)
+    chunks = get_global_size(0)
+    size = keys.shape[0] // chunks
+    first = max(i * size, 0)
+    last = keys.shape[0] if i == chunks - 1 else first + size
+    places = private.array({bins}, int64)
+"""
+
+_COUNT_CHUNKS = (
+    "def count_chunks(keys, counts, shift):"
+    + _CHUNK_PLACE
+    + """
+    for d in range({bins}):
+        places[d] = 0
+    for j in range(first, last):
+        places[max(digit(keys[j], shift), 0)] += 1
+    for d in range({bins}):
+        counts[d * chunks + i] = places[d]
+"""
+)
+
+_MOVE_CHUNKS = (
+    "def move_chunks({parameters}, counts, shift):"
+    + _CHUNK_PLACE
+    + """
+    for d in range({bins}):
+        places[d] = counts[d * chunks + i]
+    for j in range(first, last):
+        element = keys[j]
+        d = max(digit(element, shift), 0)
+        at = max(places[d], 0)
+        places[d] = at + 1
+        {move}
+"""
+)
+
+# All passes of one chunk, in one launch: launches take longer than the passes of a small array.
+_PASS_ALONE = """
+    for d in range({bins}):
+        places[d] = 0
+    for j in range({source}.shape[0]):
+        places[max(digit({source}[j], {shift}), 0)] += 1
+    before = 0
+    for d in range({bins}):
+        count = places[d]
+        places[d] = before
+        before += count
+    for j in range({source}.shape[0]):
+        element = {source}[j]
+        d = max(digit(element, {shift}), 0)
+        at = max(places[d], 0)
+        places[d] = at + 1
+        {move}
+"""
+
+_COUNT_GROUPS = """
+def count_groups(keys, counts, shift):
+    own = get_local_id(0)
+    groups = get_num_groups(0)
+    group_id = get_group_id(0)
+    bins = local.array({bins}, int32)
+    if own < {bins}:
+        bins[own] = 0
+    barrier(CLK_LOCAL_MEM_FENCE)
+    first = group_id * {tile}
+    for j in range(first + own, min(first + {tile}, keys.shape[0]), {group}):
+        atomic.add(bins, digit(keys[j], shift), 1)
+    barrier(CLK_LOCAL_MEM_FENCE)
+    if own < {bins}:
+        counts[own * groups + group_id] = bins[own]
+"""
+
+# places[d, k] is the place in the group's sorted elements where the work-item k puts its next
+# element with the digit d.
+_MOVE_GROUPS = """
+def move_groups({parameters}, counts, shift):
+    own = get_local_id(0)
+    groups = get_num_groups(0)
+    group_id = get_group_id(0)
+    size = keys.shape[0]
+    first = min(get_global_id(0) * {per_item}, size)
+    last = min(first + {per_item}, size)
+    places = local.array({bins} * {group}, int32)
+    starts = local.array({bins}, int64)
+    for d in range({bins}):
+        places[d * {group} + own] = 0
+    for j in range(first, last):
+        places[digit(keys[j], shift) * {group} + own] += 1
+    barrier(CLK_LOCAL_MEM_FENCE)
+    total = int32(0)
+    for k in range({bins}):
+        total += places[own * {bins} + k]
+    before = group.exclusive_scan(total, "add")
+    barrier(CLK_LOCAL_MEM_FENCE)
+    for k in range({bins}):
+        count = places[own * {bins} + k]
+        places[own * {bins} + k] = before
+        before += count
+    barrier(CLK_LOCAL_MEM_FENCE)
+    if own < {bins}:
+        starts[own] = counts[own * groups + group_id] - places[own * {group}]
+    barrier(CLK_LOCAL_MEM_FENCE)
+    for j in range(first, last):
+        element = keys[j]
+        d = digit(element, shift)
+        at = starts[d] + places[d * {group} + own]
+        places[d * {group} + own] += 1
+        {move}
+"""
+
+_TEXTS = {
+    "count_chunks": _COUNT_CHUNKS,
+    "move_chunks": _MOVE_CHUNKS,
+    "count_groups": _COUNT_GROUPS,
+    "move_groups": _MOVE_GROUPS,
+}
+
+#: Bits of the infinity of each floating type.
+_INFINITIES = {
+    "float16": 0x7C00,
+    "bfloat16": 0x7F80,
+    "float32": 0x7F80_0000,
+    "float64": 0x7FF0_0000_0000_0000,
+}
+
+
+@functools.cache
+def _digit_of(dtype: Dtype, descending: bool, bits: int) -> DeviceFunction:
+    """The device function of an element's bits and a shift that returns a digit of its key."""
+    name, width = dtype.name, dtype.bits
+    text = (
+        _FLOATING
+        if name in _INFINITIES
+        else _BOOL
+        if name == "bool"
+        else _SIGNED
+        if name.startswith("int")
+        else _UNSIGNED
+    )
+    all_bits = (1 << width) - 1
+    unsigned = Dtype(f"uint{width}")
+    key = function_of(
+        "key",
+        text.format(
+            sign=1 << (width - 1),
+            magnitude=all_bits >> 1,
+            all_bits=all_bits,
+            infinity=_INFINITIES.get(name),
+            flip=all_bits if descending else 0,
+        ),
+        uint8=unsigned,
+    )
+    return function_of(
+        "digit",
+        _DIGIT.format(mask=(1 << bits) - 1),
+        key=key,
+        int64=Dtype("int64"),
+        unsigned=unsigned,
+    )
+
+
+@functools.cache
+def _kernel(
+    name: str, dtype: Dtype, descending: bool, bits: int, arrays: tuple[str, ...] = ("keys",)
+) -> KernelFunction:
+    text = _TEXTS[name].format(
+        bins=1 << bits,
+        group=GROUP,
+        per_item=PER_ITEM,
+        tile=TILE,
+        parameters=", ".join(arrays),
+        move=_move({each: each for each in arrays}),
+    )
+    return made(name, text, digit=_digit_of(dtype, descending, bits))
+
+
+class _Buffers:
+    """Destinations of an array's elements in each pass: alternately ``out`` and a temporary, so
+    that ``out`` is that of the last pass. Without ``out``, the last pass has none.
+    """
+
+    def __init__(self, out: Array | None, passes: int, queue: Queue) -> None:
+        self._out = out
+        self._passes = passes
+        self._queue = queue
+        self._temporaries: dict[int, Array] = {}
+
+    def of_pass(self, number: int, like: Array, dtype: Dtype) -> Array | None:
+        later = self._passes - 1 - number
+        if self._out is not None and later % 2 == 0:
+            return self._out
+        if later == 0:
+            return None
+        if later % 2 not in self._temporaries:
+            self._temporaries[later % 2] = empty(like.shape, dtype, queue=self._queue)
+        return self._temporaries[later % 2]
+
+
+def _sort(
+    values: Array,
+    queue: Queue,
+    descending: bool,
+    out: Array | None,
+    payload: Array | None = None,
+    out_payload: Array | None = None,
+) -> Event:
+    """Submits the passes, for at least one element.
+
+    ``out_payload`` receives the elements of ``payload`` in the order of the sorted ``values``, or
+    their indices if there is no payload.
+    """
+    by_groups = uses_groups(queue.device)
+    bits = GROUP_BITS if by_groups else CHUNK_BITS
+    passes = -(-values.dtype.bits // bits)
+    keys = _bits_of(values)
+    key_buffers = _Buffers(None if out is None else _bits_of(out), passes, queue)
+    buffers = _Buffers(out_payload, passes, queue)
+    steps = []
+    for number in range(passes):
+        to = key_buffers.of_pass(number, keys, keys.dtype)
+        payload_to = None
+        if out_payload is not None:
+            payload_to = buffers.of_pass(number, out_payload, out_payload.dtype)
+        steps.append(_Step(number * bits, keys, to, payload, payload_to))
+        keys = keys if to is None else to
+        payload = payload_to
+    if not by_groups and chunks_of(values.size, queue.device) == 1:
+        return _sort_alone(steps, values.dtype, descending, queue)
+    return _sort_in_parts(steps, values.dtype, descending, queue)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Step:
+    """A pass: the lowest bit of its digit, and the arrays that it reads and writes."""
+
+    shift: int
+    keys: Array
+    out: Array | None
+    values: Array | None
+    out_values: Array | None
+
+    def arrays(self) -> dict[str, Array]:
+        found = {"keys": self.keys, "out": self.out}
+        found |= {"values": self.values, "out_values": self.out_values}
+        return {name: array for name, array in found.items() if array is not None}
+
+
+def _move(names: Mapping[str, str]) -> str:
+    """The statements that move an element to its place, of the arrays' names in the kernel."""
+    moves = []
+    if "out" in names:
+        moves.append(f"{names['out']}[at] = element")
+    if "out_values" in names:
+        value = f"{names['values']}[j]" if "values" in names else "j"
+        moves.append(f"{names['out_values']}[at] = {value}")
+    return "; ".join(moves)
+
+
+def _sort_alone(steps: list[_Step], dtype: Dtype, descending: bool, queue: Queue) -> Event:
+    each = [step.arrays() for step in steps]
+    arrays = {id(array): array for found in each for array in found.values()}
+    parameter = {key: f"a{number}" for number, key in enumerate(arrays)}
+    names = tuple(
+        tuple((name, parameter[id(array)]) for name, array in found.items()) for found in each
+    )
+    code = _kernel_alone(dtype, descending, len(arrays), names)
+    return code[1](*arrays.values(), queue=queue, wait=False)
+
+
+@functools.cache
+def _kernel_alone(
+    dtype: Dtype, descending: bool, arrays: int, names: tuple[tuple[tuple[str, str], ...], ...]
+) -> KernelFunction:
+    """The kernel of all passes, whose arrays have these names: a0, a1 and so on."""
+    parameters = ", ".join(f"a{number}" for number in range(arrays))
+    text = f"def sort_alone({parameters}):\n    places = private.array({1 << CHUNK_BITS}, int64)\n"
+    for number, each in enumerate(names):
+        text += _PASS_ALONE.format(
+            bins=1 << CHUNK_BITS,
+            source=dict(each)["keys"],
+            shift=number * CHUNK_BITS,
+            move=_move(dict(each)),
+        )
+    return made("sort_alone", text, digit=_digit_of(dtype, descending, CHUNK_BITS))
+
+
+def _sort_in_parts(steps: list[_Step], dtype: Dtype, descending: bool, queue: Queue) -> Event:
+    by_groups = uses_groups(queue.device)
+    bits = GROUP_BITS if by_groups else CHUNK_BITS
+    size = steps[0].keys.size
+    parts = tiles_of(size) if by_groups else chunks_of(size, queue.device)
+    kind = "groups" if by_groups else "chunks"
+    launched = (parts * GROUP, GROUP) if by_groups else (parts, 1)
+    counts = empty(parts << bits, "int64", queue=queue)
+    last: Event
+    for step in steps:
+        count = _kernel(f"count_{kind}", dtype, descending, bits)
+        count[launched](step.keys, counts, step.shift, queue=queue, wait=False)
+        sums().run(counts, counts, queue, start=Scalar(0, "int64"), is_exclusive=True)
+        arrays = step.arrays()
+        move = _kernel(f"move_{kind}", dtype, descending, bits, tuple(arrays))
+        last = move[launched](*arrays.values(), counts, step.shift, queue=queue, wait=False)
+    return last
+
+
+def _bits_of(array: Array) -> Array:
+    """The elements as unsigned integers, which every device has."""
+    return array.view(f"uint{array.dtype.bits}")
+
+
+def sort(array: Any, *, descending: bool = False, queue: Any = None) -> Any:
+    """Return the elements in ascending or descending order.
+
+    The sort is stable: -0.0 and 0.0 are equal, and keep their order. NaNs are last in both orders.
+
+    Parameters
+    ----------
+    array : array_like
+        Bools, integers or floats, in one dimension.
+    descending : bool, optional
+        True for the largest element first.
+    queue : Queue, optional
+        The queue to run on. The default is that of launches: the queue of ``array``.
+
+    Returns
+    -------
+    Array or numpy.ndarray
+        A new array: a NumPy array if ``array`` is one, else an Array on its device. The call does
+        not wait for the kernels, unless ``array`` is host memory of another library.
+
+    Raises
+    ------
+    ValueError
+        If ``array`` does not have one dimension.
+    TypeError
+        If the elements have no order, as complex numbers.
+
+    Examples
+    --------
+    >>> from entrepot.kernel import algorithms
+    >>> algorithms.sort(np.array([3, 1, 2])).tolist()
+    [1, 2, 3]
+    >>> algorithms.sort(np.array([0.5, np.nan, 2.0]), descending=True).tolist()
+    [2.0, 0.5, nan]
+    """
+    values, where = _keys("sort", array, [], queue)
+    result = Result("sort", (array,), where, values.shape, values.dtype, asked=queue)
+    if values.size == 0:
+        return result.returned(None)
+    return result.returned(_sort(on_queue(values, where), where, descending, result.written))
+
+
+def argsort(array: Any, *, descending: bool = False, queue: Any = None) -> Any:
+    """Return the indices that sort an array.
+
+    The sort is stable: indices of equal elements ascend, also in descending order. NaNs are last in
+    both orders.
+
+    Parameters
+    ----------
+    array : array_like
+        Bools, integers or floats, in one dimension.
+    descending : bool, optional
+        True for the index of the largest element first.
+    queue : Queue, optional
+        The queue to run on. The default is that of launches: the queue of ``array``.
+
+    Returns
+    -------
+    Array or numpy.ndarray
+        A new array of int64: a NumPy array if ``array`` is one, else an Array on its device. The
+        call does not wait for the kernels, unless ``array`` is host memory of another library.
+
+    Raises
+    ------
+    ValueError
+        If ``array`` does not have one dimension.
+    TypeError
+        If the elements have no order, as complex numbers.
+
+    Examples
+    --------
+    >>> from entrepot.kernel import algorithms
+    >>> algorithms.argsort(np.array([3, 1, 2, 1])).tolist()
+    [1, 3, 2, 0]
+    """
+    values, where = _keys("argsort", array, [], queue)
+    result = Result("argsort", (array,), where, values.shape, "int64", asked=queue)
+    if values.size == 0:
+        return result.returned(None)
+    last = _sort(on_queue(values, where), where, descending, None, None, result.written)
+    return result.returned(last)
+
+
+def sort_by_key(
+    keys: Any, values: Any, *, descending: bool = False, queue: Any = None
+) -> tuple[Any, Any]:
+    """Return keys in order, and the values that belong to them.
+
+    The sort is stable: values of equal keys keep their order. NaNs are last in both orders.
+
+    Parameters
+    ----------
+    keys : array_like
+        Bools, integers or floats, in one dimension.
+    values : array_like
+        A value for each key, of any dtype that kernels support.
+    descending : bool, optional
+        True for the largest key first.
+    queue : Queue, optional
+        The queue to run on. The default is that of launches: the queue of the first array on a
+        device.
+
+    Returns
+    -------
+    tuple of Array or numpy.ndarray
+        The sorted keys and their values, in new arrays: NumPy arrays if both arguments are, else
+        Arrays on their device. The call does not wait for the kernels, unless an argument is host
+        memory of another library.
+
+    Raises
+    ------
+    ValueError
+        If an array does not have one dimension, or if their sizes differ.
+    TypeError
+        If the keys have no order, as complex numbers.
+
+    Examples
+    --------
+    >>> from entrepot.kernel import algorithms
+    >>> keys, values = algorithms.sort_by_key(np.array([3, 1, 2]), np.array([0.3, 0.1, 0.2]))
+    >>> keys.tolist(), values.tolist()
+    ([1, 2, 3], [0.1, 0.2, 0.3])
+    """
+    payload = vector("sort_by_key", 1, "values", values)
+    ordered, where = _keys("sort_by_key", keys, [payload], queue)
+    if payload.shape != ordered.shape:
+        raise ValueError(
+            f"sort_by_key() got {ordered.size} keys and {payload.size} values: pass a value for "
+            "each key"
+        )
+    given, shape = (keys, values), ordered.shape
+    result = Result("sort_by_key", given, where, shape, ordered.dtype, asked=queue)
+    result_values = Result("sort_by_key", given, where, shape, payload.dtype, asked=queue)
+    last = None
+    if ordered.size:
+        last = _sort(
+            on_queue(ordered, where),
+            where,
+            descending,
+            result.written,
+            _movable(on_queue(payload, where)),
+            _movable(result_values.written),
+        )
+    return result.returned(last), result_values.returned(last)
+
+
+def _movable(array: Array) -> Array:
+    """The array, or its bits if the device may not have the dtype."""
+    return _bits_of(array) if array.dtype.name in ("float16", "bfloat16") else array
+
+
+def _keys(function: str, keys: Any, others: list[Array], queue: Any) -> tuple[Array, Queue]:
+    """The array to sort by, and the queue to run on."""
+    values = vector(function, 0, "keys" if others else "array", keys)
+    name = values.dtype.name
+    is_number = name == "bool" or name in _INFINITIES or name.startswith(("int", "uint"))
+    if not is_number or values.dtype.bits not in (8, 16, 32, 64) or values.dtype.lanes != 1:
+        raise TypeError(
+            f"{function}() orders bools, integers and floats of 8 to 64 bits, and the elements are "
+            f"{name}: sort by a number of each, such as np.abs(x)"
+        )
+    return values, queue_of([values, *others], queue)
