@@ -58,7 +58,7 @@ ep_dialect choose_dialect(const Device &device, std::optional<ep_dialect> asked)
                     " (dialect '", row_of(*asked).name,
                     "'); the dialects it builds: ", names_of(mask));
     throw Error(ErrorKind::device, device, " builds no programs",
-                device.backend().is_host() ? ": they are compiled by the program that CXX "
+                device.backend().is_host() ? ": they are compiled by the compiler that CXX "
                                              "names, or by g++ or clang if it is unset, "
                                              "and none was found in the PATH; install "
                                              "one, or correct CXX"
