@@ -48,7 +48,7 @@ _OF_24_BITS, _OF_32_BITS, _OF_53_BITS = 2.0**-24, 2.0**-32, 2.0**-53
 
 @func
 def philox(counter0, counter1, counter2, counter3, key0, key1):  # type: ignore[no-untyped-def]
-    """Return four random words of 32 bits for a counter and a key: Philox 4x32-10.
+    """Return four random words of 32 bits for a counter and a key, by Philox 4x32-10.
 
     Parameters
     ----------
