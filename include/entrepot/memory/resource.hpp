@@ -51,8 +51,8 @@ class Resource;
 using ResourceRef = IntrusivePtr<Resource>;
 
 // Counted: blocks hold references to their resource, which outlives the scope that made it as long
-// as one is allocated. So resources are made by make_resource(). Their destructors are private,
-// which forbids them on the stack; a class of your own should do the same.
+// as one is allocated. So resources are made by make_resource(). The classes of the library have
+// private destructors, which forbid them on the stack. A class of your own should do the same.
 class Resource : public Counted<Resource> {
 public:
     Resource(const Resource &) = delete;

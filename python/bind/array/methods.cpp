@@ -85,7 +85,7 @@ Reference number_of(const Array &array) {
         throw Error(ErrorKind::value, "an array of ", array.size(),
                     " elements cannot be converted to a number; index one element");
     const Array there = without_gil([&] {
-        // CUDA takes 60 us longer for a copy to ordinary memory that follows pending work.
+        // CUDA takes much longer for a copy to ordinary memory that follows pending work.
         array.memory().wait_for_host(Access::read);
         Array found = array.is_host_accessible()
                           ? array

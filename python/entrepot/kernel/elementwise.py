@@ -82,7 +82,8 @@ class Vectorized:
         """
         if len(args) != len(self._names):
             raise TypeError(
-                f"{self.__name__}() takes {len(self._names)} arguments, and {len(args)} were given"
+                f"{self.__name__}() takes {len(self._names)} "
+                f"argument{'' if len(self._names) == 1 else 's'}, and {len(args)} were given"
             )
         operands = [self._operand(position, each) for position, each in enumerate(args)]
         arrays = [each for each in operands if isinstance(each, Array)]

@@ -46,6 +46,16 @@ def test_shapes_broadcast_and_strides_are_kept(device):
     np.testing.assert_array_equal(dppy.copy_to_host(result), x[:, ::2] + y)
 
 
+@pytest.mark.cuda
+@pytest.mark.parametrize("beyond", [-1, 0, 1, 777])
+def test_large_arrays_of_gpus_are_computed_to_the_last_element(beyond):
+    size = ep.device("cuda:0").max_compute_units * 8192 + beyond
+    x, y = np.arange(size, dtype="f8"), np.linspace(0, 1, size)
+    there = on("cuda:0", y)
+    assert axpy(2.0, on("cuda:0", x), there, out=there) is there, "an operand may be written"
+    np.testing.assert_allclose(dppy.copy_to_host(there), 2 * x + y, rtol=1e-12)
+
+
 @pytest.mark.host
 def test_types_are_those_of_the_function():
     half = dppy.vectorize(lambda x: x / 2)
@@ -139,7 +149,7 @@ def test_vectorize_refuses_arguments_that_do_not_fit():
 
 
 @every_device
-@pytest.mark.parametrize("size", [1, 63, 64, 65, 100_003])
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 255, 256, 257, 100_003])
 def test_reductions_match_numpy(device, size):
     values = np.random.default_rng(size).integers(-1000, 1000, size)
     assert total(on(device, values)) == values.sum()

@@ -22,8 +22,7 @@ from .common import Result, apart_from, made, on_queue, operator, queue_of, uses
 # read consecutive elements. Those of GPUs have one dimension, because the last extent may be 1, and
 # neighbors read neighboring elements.
 #
-# Chunks are slices: their indices are not negative, so the compiler of the host vectorizes. A sum
-# of 10 million float64 takes 1.9 ms on two cores, and 8.5 ms with indices of the whole array.
+# Chunks are slices: their indices are not negative, so the compiler of the host vectorizes.
 _PLACE_ON_CPU = """
     o, c, i = get_global_id(0), get_global_id(1), get_global_id(2)
     chunks = get_global_size(1)

@@ -15,6 +15,7 @@ from typing import Any
 from ..._core import Array, Device, Dtype, Event, Queue, Scalar, empty
 from ..elementwise import about
 from ..functions import DeviceFunction, KernelFunction
+from ..reduction import Reduction
 from .common import (
     GROUP,
     PER_ITEM,
@@ -33,12 +34,6 @@ from .common import (
 #: Bytes of a block, whose elements the second kernel finds in the cache of the first one:
 #: benchmarks/algorithms.py, inclusive_scan of int64.
 BLOCK_BYTES = 8 << 20
-
-# Finds the type of the result: adding two bools gives an int64.
-_PROBE = """
-def probe(array):
-    total = function(array, array)
-"""
 
 # Four independent chains of operations, whose latencies overlap. Each is a quarter of the chunk, so
 # the order of the elements is kept. max() tells the compiler that no index is negative.
@@ -205,16 +200,11 @@ class Scan:
 
     def __init__(self, function: DeviceFunction) -> None:
         self.function = function
-        self._probe = made("probe", _PROBE, function=function)
-        self._types: dict[tuple[Device, Dtype], Dtype] = {}
+        self._reduction = Reduction(function.function, None)
         self._kernels: dict[tuple[object, ...], KernelFunction] = {}
 
     def type_of(self, element: Dtype, device: Device) -> Dtype:
-        found = self._types.get((device, element))
-        if found is None:
-            found = self._probe._type_of("total", (("scalar", element, 0, False),), device)
-            self._types[device, element] = found
-        return found
+        return self._reduction._total_type(element, device)
 
     def run(
         self,
