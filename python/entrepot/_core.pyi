@@ -2438,8 +2438,10 @@ class PythonKernel:
         """The global and the local range of an index in brackets."""
     def _arguments(self, name: str, parameters: tuple[str, ...], arguments: tuple[object, ...], /) -> list[Any]:
         """The arguments of a launch, converted like those of the kernel."""
-    def _type_of(self, variable: str, signature: object, device: object, /) -> Dtype:
-        """The type of a variable of the kernel, compiled for the signature and the device."""
+    def _type_of(self, variable: str, signature: object, device: object, /) -> Any:
+        """
+        The type of a variable of the kernel, compiled for the signature and the device. A tuple has a tuple of types.
+        """
     def _types(self, arguments: tuple[object, ...], /) -> list[tuple[Any, dict[str, Any], dict[Any, Any]]]:
         """The types of the numbers in the kernel and its device functions for those arguments."""
 

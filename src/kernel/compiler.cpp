@@ -20,7 +20,7 @@ ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel,
     ir::drop_uncalled(module);
     ir::make_names_unique(module);
     summarize(module);
-    module.checks_bounds = target.debug;
+    module.debug = target.debug;
     check_local_memory(module, target);
     check_uniform(module);
     ir::verify(module);

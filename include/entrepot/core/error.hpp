@@ -24,6 +24,7 @@ enum class ErrorKind : std::uint8_t {
     value,
     index,
     overflow,
+    assertion,  // of a kernel with debug checks
 };
 
 struct ErrorRow {
@@ -34,7 +35,7 @@ struct ErrorRow {
     const char *doc;
 };
 
-ENTREPOT_LOCAL inline constexpr std::array<ErrorRow, 11> error_table{{
+ENTREPOT_LOCAL inline constexpr std::array<ErrorRow, 12> error_table{{
     {ErrorKind::entrepot, "EntrepotError", nullptr, "Exception",
      "The root of all errors that Entrepot defines."},
     {ErrorKind::exchange, "ExchangeError", "EntrepotError", "BufferError",
@@ -54,6 +55,7 @@ ENTREPOT_LOCAL inline constexpr std::array<ErrorRow, 11> error_table{{
     {ErrorKind::value, "ValueError", nullptr, nullptr, nullptr},
     {ErrorKind::index, "IndexError", nullptr, nullptr, nullptr},
     {ErrorKind::overflow, "OverflowError", nullptr, nullptr, nullptr},
+    {ErrorKind::assertion, "AssertionError", nullptr, nullptr, nullptr},
 }};
 
 // Name of the Python exception: "DeviceError".

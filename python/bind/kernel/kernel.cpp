@@ -296,7 +296,24 @@ PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     });
 }
 
-// Type of the variable in the kernel, compiled for the signature and the device.
+// Dtype of a number's variable; for a tuple, a tuple of these.
+//
+// Throws: TypeError for a tuple in a tuple.
+nb::object stored_types(const kernel::ir::InferredType &type) {
+    if (type.items.empty())
+        return nb::steal(wrap_dtype(type.dtype));
+    nb::list items;
+    for (const kernel::ir::InferredType &item : type.items) {
+        if (!item.items.empty())
+            throw Error(ErrorKind::type, "the function returns a tuple in a tuple; return one "
+                                         "tuple of numbers");
+        items.append(nb::steal(wrap_dtype(item.dtype)));
+    }
+    return nb::tuple(items);
+}
+
+// Type of the variable in the kernel, compiled for the signature and the device; of a tuple, those
+// of its items.
 PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     return guarded([&] {
         if (nargs != 3 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]))
@@ -313,10 +330,11 @@ PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
                 kernel::target_for(device, kernel::default_dialect(device).value_or(EP_CPP), 1,
                                    kernel->options));
         });
-        for (const kernel::ir::Variable &variable : module.kernel().variables)
-            if (variable.name == name)
-                return wrap_dtype(variable.type.dtype);
-        throw Error(ErrorKind::type, "the function returns nothing");
+        const auto &names = module.kernel().names;
+        const auto found = names.find(std::string(name));
+        if (found == names.end())
+            throw Error(ErrorKind::type, "the function returns nothing");
+        return stored_types(found->second).release().ptr();
     });
 }
 
@@ -478,7 +496,8 @@ PyMethodDef methods[] = {
     {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)),
      METH_FASTCALL,
      "_type_of($self, variable, signature, device, /)\n--\n\n"
-     "The type of a variable of the kernel, compiled for the signature and the device."},
+     "The type of a variable of the kernel, compiled for the signature and the device. A tuple "
+     "has a tuple of types."},
     {"_types", types_for, METH_O,
      "_types($self, arguments, /)\n--\n\nThe types of the numbers in the kernel and its device "
      "functions for those arguments."},

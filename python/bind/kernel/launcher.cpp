@@ -58,6 +58,41 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     }
 }
 
+const Interned defaults_name = "__defaults__";
+
+// The given arguments, then the default values of the parameters that are not given.
+//
+// Lifetime: owns references to the default values, and borrows the other arguments.
+class Completed {
+public:
+    Completed(std::span<PyObject *const> given, std::size_t wanted, PyObject *function)
+        : all_(given) {
+        if (given.size() < wanted && function) [[unlikely]]
+            add_defaults(wanted, function);
+    }
+    std::span<PyObject *const> all() const noexcept { return all_; }
+
+private:
+    [[gnu::noinline]] void add_defaults(std::size_t wanted, PyObject *function) {
+        defaults_ = checked(PyObject_GetAttr(function, defaults_name));
+        const std::span<PyObject *const> defaults =
+            defaults_.get() == Py_None
+                ? std::span<PyObject *const>()
+                : std::span(&PyTuple_GET_ITEM(defaults_.get(), 0),
+                            static_cast<std::size_t>(PyTuple_GET_SIZE(defaults_.get())));
+        const std::size_t missing = wanted - all_.size();
+        if (missing > defaults.size())
+            return;  // reported with the number of arguments
+        completed_.assign(all_.begin(), all_.end());
+        completed_.insert(completed_.end(), defaults.end() - missing, defaults.end());
+        all_ = completed_;
+    }
+
+    std::span<PyObject *const> all_;
+    std::vector<PyObject *> completed_;
+    Reference defaults_;
+};
+
 // Submits a launch. Without `wait`, waits only if the caller may access an argument's memory
 // without synchronizing through Entrepot.
 [[gnu::hot]] Event submit(const Launcher &launcher, std::span<PyObject *const> given,
@@ -67,7 +102,8 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     const kernel::syntax::Function &function = *version->code->function();
     const auto [queue_given, depends_on, wait] =
         options_from(function, given.data() + given.size(), kwnames);
-    CallArguments arguments(given, function, kernel->signatures);
+    const Completed completed(given, function.parameters.size(), kernel->function);
+    CallArguments arguments(completed.all(), function, kernel->signatures);
     const bool follows_data = unless_none(queue_given) == nullptr;
     const Queue queue = follows_data ? arguments.queue() : queue_from(queue_given);
     arguments.allocate_copies(queue);

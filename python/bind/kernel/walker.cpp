@@ -34,7 +34,7 @@ using namespace kernel::syntax;
 const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_name = "kwonlyargs",
                vararg_name = "vararg", kwarg_name = "kwarg", defaults_name = "defaults",
                arg_name = "arg", annotation_name = "annotation", body_name = "body",
-               orelse_name = "orelse", test_name = "test", target_name = "target",
+               orelse_name = "orelse", test_name = "test", msg_name = "msg", target_name = "target",
                targets_name = "targets", value_name = "value", values_name = "values",
                iter_name = "iter", func_name = "func", keywords_name = "keywords",
                operand_name = "operand", op_name = "op", left_name = "left", right_name = "right",
@@ -44,7 +44,8 @@ const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_
                conversion_name = "conversion", format_spec_name = "format_spec",
                lineno_name = "lineno", col_offset_name = "col_offset",
                end_lineno_name = "end_lineno", end_col_offset_name = "end_col_offset",
-               function_name = "function", fields_name = "_fields", own_name = "__name__";
+               function_name = "function", fields_name = "_fields", own_name = "__name__",
+               function_defaults_name = "__defaults__", self_name = "__self__";
 
 std::string_view kind_of(PyObject *node) {
     const std::string_view name = Py_TYPE(node)->tp_name;
@@ -131,6 +132,13 @@ std::string name_of(PyObject *object) {
            text_of_name(name.get());
 }
 
+// True for functions of Python's module random, which are methods of a generator.
+bool is_of_random(PyObject *function) {
+    const Reference generator(PyObject_GetAttr(function, self_name));
+    PyErr_Clear();
+    return generator && Py_TYPE(generator.get())->tp_name == std::string_view("Random");
+}
+
 void add_names(PyObject *names, std::vector<std::string> &known) {
     const Reference items = names ? checked(PySequence_Tuple(names)) : Reference();
     for (Py_ssize_t i = 0; items && i < PyTuple_GET_SIZE(items.get()); ++i)
@@ -186,6 +194,7 @@ public:
     }
 
     std::vector<Parameter> parameters_of(PyObject *node) const;
+    void add_defaults(PyObject *node, PyObject *function, std::vector<Parameter> &parameters);
     std::vector<NodePtr> body_of(PyObject *node);
     void drop_item(PyObject *node, std::vector<Parameter> &parameters);
 
@@ -251,6 +260,7 @@ private:
     NodePtr conditional_block(PyObject *node, Kind kind);
     NodePtr loop_for(PyObject *node);
     NodePtr returned(PyObject *node);
+    NodePtr asserted(PyObject *node);
     template <Kind kind> NodePtr word(PyObject *node) { return make(kind, node); }
 
     NodePtr call_of_dpex_object(PyObject *node, PyObject *callee);
@@ -299,6 +309,7 @@ const std::unordered_map<std::string_view, Walker::Method> &Walker::methods() {
         {"Break", &Walker::word<Kind::break_>},
         {"Continue", &Walker::word<Kind::continue_>},
         {"Pass", &Walker::word<Kind::pass>},
+        {"Assert", &Walker::asserted},
     };
     return table;
 }
@@ -337,7 +348,6 @@ std::vector<Parameter> Walker::parameters_of(PyObject *node) const {
     refuse_if_any(vararg_name, "*args");
     refuse_if_any(kwarg_name, "**kwargs");
     refuse_if_any(kwonlyargs_name, "parameters that are given by name only");
-    refuse_if_any(defaults_name, "default values of parameters");
     std::vector<Parameter> parameters;
     for (PyObject *list :
          {static_cast<PyObject *>(posonlyargs_name), static_cast<PyObject *>(args_name)})
@@ -345,6 +355,24 @@ std::vector<Parameter> Walker::parameters_of(PyObject *node) const {
             parameters.push_back(
                 {text_of_name(child(argument.get(), arg_name).get()), position_of(argument.get())});
     return parameters;
+}
+
+// Default values are those that the def statement calculated, as in Python.
+void Walker::add_defaults(PyObject *node, PyObject *function, std::vector<Parameter> &parameters) {
+    const Reference values = checked(PyObject_GetAttr(function, function_defaults_name));
+    if (values.get() == Py_None)
+        return;
+    translation_.made.guards.attribute(function, function_defaults_name, values.get());
+    const std::vector<Reference> written = children(child(node, args_name).get(), defaults_name);
+    const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(values.get()));
+    if (count != written.size() || count > parameters.size())
+        refuse(node, sentence_of("the default values of ", function_.name,
+                                 " have been replaced; define the function with them"));
+    for (std::size_t i = 0; i < count; ++i) {
+        Parameter &parameter = parameters[parameters.size() - count + i];
+        parameter.default_value =
+            captured(written[i].get(), PyTuple_GET_ITEM(values.get(), i), parameter.name);
+    }
 }
 
 std::vector<NodePtr> Walker::body_of(PyObject *node) {
@@ -441,6 +469,14 @@ NodePtr Walker::captured(PyObject *node, PyObject *object, const std::string &te
     } catch (const Error &error) {
         refuse(node, sentence_of("'", text, "' cannot be captured: ", error.what()));
     }
+    if (!value && PyCallable_Check(object) && !PyType_Check(object))
+        refuse(node,
+               sentence_of("'", text, "' is a function that no kernel can call: kernels call ",
+                           is_of_random(object)
+                               ? "random.uniform(seed, i, draw) and others of "
+                                 "entrepot.kernel.random"
+                               : "those of math and numpy for numbers, and functions with "
+                                 "@entrepot.kernel.func"));
     if (!value)
         refuse(node, sentence_of("'", text, "' is a ", Py_TYPE(object)->tp_name,
                                  ", which a kernel cannot capture: it takes numbers, strings, "
@@ -797,6 +833,12 @@ NodePtr Walker::returned(PyObject *node) {
     return made;
 }
 
+NodePtr Walker::asserted(PyObject *node) {
+    auto made = make(Kind::assert_, node);
+    made->operands = {walk(child(node, test_name).get()), walk_if_any(child(node, msg_name).get())};
+    return made;
+}
+
 // --------------------------------------------- objects of numba-dpex's kernel API
 
 NodePtr Walker::number(PyObject *at, std::int64_t value) {
@@ -950,6 +992,8 @@ std::shared_ptr<const Function> translate_into(Translation &translation, PyObjec
     Walker walker(translation, function, *made, source.node.get());
     made->parameters = walker.parameters_of(source.node.get());
     walker.drop_item(source.node.get(), made->parameters);
+    if (translation.path.size() > 1)  // those of a kernel are given at the launch
+        walker.add_defaults(source.node.get(), function, made->parameters);
     made->body = walker.body_of(source.node.get());
     translation.path.pop_back();
     translation.done.emplace_back(Reference::borrow(function), made);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from .source import make
 
 _FLOATING = ("float", "bfloat", "complex")
 #: Names that generated code uses, with any number of "_" appended.
-_OURS = re.compile("(?:out|result|function|get_(?:global|group|local)_id|i[0-5])_*")
+_OURS = re.compile(r"(?:out\d*|value\d+|result|function|get_(?:global|group|local)_id|i\d+)_*")
 #: On GPUs: elements for each work-item of large arrays, and work-items in a group.
 _EACH, _GROUP = 4, 256
 #: In place of the number of dimensions: several elements for each work-item.
@@ -41,7 +42,8 @@ class Vectorized:
     broadcast as NumPy's are.
 
     The result is ``out`` or a new array: a NumPy array if all arrays are NumPy's, else an Array on
-    their device. A Python number takes the type of the arrays, as in NumPy.
+    their device. A function that returns a tuple has a tuple of results. A Python number takes the
+    type of the arrays, as in NumPy.
     """
 
     __name__: str
@@ -61,8 +63,12 @@ class Vectorized:
         self._probe = kernel(
             self._made("probe", f"def probe({', '.join(names)}):\n    result = {called}\n")
         )
-        self._kernels: dict[tuple[int, tuple[bool, ...]], KernelFunction] = {}
+        self._count: int | None = None  # of results
+        self._kernels: dict[tuple[int, int, tuple[bool, ...]], KernelFunction] = {}
         functools.update_wrapper(self, function)
+
+    def __repr__(self) -> str:
+        return f"<entrepot.kernel.vectorize {self.function.__qualname__}>"
 
     def _made(self, name: str, text: str) -> FunctionType:
         return make(
@@ -80,11 +86,14 @@ class Vectorized:
         """Raises TypeError without any array, or for types without a signature; ValueError if
         shapes do not broadcast.
         """
-        if len(args) != len(self._names):
+        defaults = self.function.__defaults__ or ()
+        missing = len(self._names) - len(args)
+        if not 0 <= missing <= len(defaults):
             raise TypeError(
                 f"{self.__name__}() takes {len(self._names)} "
                 f"argument{'' if len(self._names) == 1 else 's'}, and {len(args)} were given"
             )
+        args = (*args, *defaults[len(defaults) - missing :])
         operands = [self._operand(position, each) for position, each in enumerate(args)]
         arrays = [each for each in operands if isinstance(each, Array)]
         if not arrays:
@@ -97,25 +106,55 @@ class Vectorized:
                 with about(self._argument(position)):
                     operands[position] = _typed(each, arrays)
         returns_numpy = out is None and all(_is_number(each) or _is_of_numpy(each) for each in args)
-        if out is None:
+        if out is not None:
+            self._check_count(out, operands, arrays[0].device)
+        else:
             leading = next((each for each in arrays if each.device.backend != "host"), arrays[0])
             # NumPy reads only host memory, so the result is there, wherever it is computed.
             where = leading.queue if returns_numpy else queue or leading.queue
-            out = empty(shape, self._result_type(operands, leading.device), queue=where)
+            types = self._result_types(operands, leading.device)
+            out = (
+                tuple(empty(shape, each, queue=where) for each in types)
+                if isinstance(types, tuple)
+                else empty(shape, types, queue=where)
+            )
+        outputs = out if isinstance(out, tuple) else (out,)
+        results = [self._output(each, shape) for each in outputs]
+        operands = [
+            _copied(each)
+            if isinstance(each, Array) and any(_overlap(result, each) for result in results)
+            else each
+            for each in operands
+        ]
+        # Borrowed memory that the host can access is up to date on return, as after a launch.
+        watched = any(
+            not isinstance(each, Array) and not _is_number(each) for each in (*args, *outputs)
+        )
+        self._run(results, operands, queue, wait=True if watched else None)
+        if not returns_numpy:
+            return out
+        of_numpy = tuple(result.numpy() for result in results)
+        return of_numpy if isinstance(out, tuple) else of_numpy[0]
+
+    def _check_count(self, out: Any, operands: list[Any], device: Device) -> None:
+        if self._count is None:
+            types = self._result_types(operands, device)
+            self._count = len(types) if isinstance(types, tuple) else 1
+        given = len(out) if isinstance(out, tuple) else 1
+        if given != self._count:
+            raise ValueError(
+                f"{self.__name__}() has {self._count} result{'s' * (self._count != 1)}, and out "
+                f"has {given}: give one array for each, in a tuple"
+            )
+
+    def _output(self, out: Any, shape: tuple[int, ...]) -> Array:
         with about(f"{self.__name__}(): out"):
             result = asarray(out)
         if result.shape != shape:
             raise ValueError(
                 f"out has the shape {result.shape}, and the arguments together {shape}"
             )
-        operands = [
-            _copied(each) if isinstance(each, Array) and _overlap(result, each) else each
-            for each in operands
-        ]
-        # Borrowed memory that the host can access is up to date on return, as after a launch.
-        watched = any(not isinstance(each, Array) and not _is_number(each) for each in (*args, out))
-        self._run(result, operands, queue, wait=True if watched else None)
-        return result.numpy() if returns_numpy else out
+        return result
 
     def _argument(self, position: int) -> str:
         name = self.function.__code__.co_varnames[position]
@@ -127,49 +166,48 @@ class Vectorized:
         with about(self._argument(position)):
             return asarray(value)
 
-    def _run(self, result: Array, operands: list[Any], queue: object, *, wait: bool | None) -> None:
-        shape = result.shape
+    def _run(
+        self, results: list[Array], operands: list[Any], queue: object, *, wait: bool | None
+    ) -> None:
+        shape = results[0].shape
         operands = [
             each.broadcast_to(shape) if isinstance(each, Array) else each for each in operands
         ]
-        every = [result, *(each for each in operands if isinstance(each, Array))]
-        if all(_is_contiguous(each) for each in every):
-            result, *operands = (
-                each.reshape(-1) if isinstance(each, Array) else each
-                for each in (result, *operands)
-            )
-            shape = result.shape
-        if len(shape) > 3:
-            raise ValueError(
-                f"arrays of {len(shape)} dimensions are computed with where all are contiguous "
-                "and of one shape: copy those that "
-                "are not"
-            )
+        shape = _merged(shape, [each for each in (*results, *operands) if isinstance(each, Array)])
+        results, operands = (
+            [each.reshape(shape) if isinstance(each, Array) else each for each in several]
+            for several in (results, operands)
+        )
         are_arrays = tuple(isinstance(each, Array) for each in operands)
         global_range: Any = shape
         local_range: int | None = None
         dimensions = len(shape)
-        if dimensions == 1 and _is_large(result):
-            global_range = -(-result.size // (_EACH * _GROUP)) * _GROUP
+        if dimensions == 1 and _is_large(results[0]) and _are_contiguous(results, operands):
+            global_range = -(-results[0].size // (_EACH * _GROUP)) * _GROUP
             local_range = _GROUP
             dimensions = _SEVERAL
-        self._kernel(dimensions, are_arrays)[global_range, local_range](
-            result, *operands, queue=queue, wait=wait
+        elif dimensions > 3:
+            global_range = (*shape[:2], math.prod(shape[2:]))
+        self._kernel(dimensions, len(results), are_arrays)[global_range, local_range](
+            *results, *operands, queue=queue, wait=wait
         )
 
-    def _kernel(self, dimensions: int, are_arrays: tuple[bool, ...]) -> KernelFunction:
-        found = self._kernels.get((dimensions, are_arrays))
+    def _kernel(
+        self, dimensions: int, outputs: int, are_arrays: tuple[bool, ...]
+    ) -> KernelFunction:
+        found = self._kernels.get((dimensions, outputs, are_arrays))
         if found is None:
+            out = [f"out{k}" for k in range(outputs)]
             text = (
-                _text_of_several(self._names, are_arrays)
+                _text_of_several(out, self._names, are_arrays)
                 if dimensions == _SEVERAL
-                else _text(self._names, dimensions, are_arrays)
+                else _text(out, self._names, dimensions, are_arrays)
             )
             found = kernel(self._made("elementwise", text))
-            self._kernels[dimensions, are_arrays] = found
+            self._kernels[dimensions, outputs, are_arrays] = found
         return found
 
-    def _result_type(self, operands: list[Any], device: Device) -> Dtype:
+    def _result_types(self, operands: list[Any], device: Device) -> Dtype | tuple[Dtype, ...]:
         types = [each.dtype for each in operands]
         for returns, parameters in self._signatures:
             if returns is not None and [dtype for _, dtype, _, _ in parameters] == types:
@@ -183,9 +221,10 @@ class Vectorized:
                 f"{self.__name__}() has no signature for ({', '.join(map(str, types))}), but for "
                 f"{known}"
             )
-        return self._probe._type_of(
+        found: Dtype | tuple[Dtype, ...] = self._probe._type_of(
             "result", tuple(("scalar", dtype, 0, False) for dtype in types), device
         )
+        return found
 
 
 def vectorize(function: Any) -> Any:
@@ -198,8 +237,7 @@ def vectorize(function: Any) -> Any:
     copy. With any other array, an Array or another library's, the result is an Array on the device
     of those.
 
-    Shapes broadcast as in NumPy. Unless all arrays are contiguous and have one shape, they have at
-    most three dimensions. A call raises TypeError without any array, and for types without a
+    Shapes broadcast as in NumPy. A call raises TypeError without any array, and for types without a
     signature. It raises ValueError if shapes do not broadcast.
 
     Parameters
@@ -211,7 +249,8 @@ def vectorize(function: Any) -> Any:
     -------
     Vectorized or callable
         A function ``f(a, b, *, out=None, queue=None)`` of the parameters of ``function``, with the
-        array for the result and the queue as keywords. With signatures, a decorator that makes one.
+        array for the result and the queue as keywords. If ``function`` returns a tuple, so does
+        it, and ``out`` is a tuple of arrays. With signatures, a decorator that makes one.
 
     Raises
     ------
@@ -246,21 +285,32 @@ def _own(name: str) -> str:
     return f"{name}_" if _OURS.fullmatch(name) else name
 
 
-def _text(names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> str:
+def _text(out: list[str], names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> str:
     """Source of a kernel whose work-items compute one element each; numbers are the same for
-    all.
+    all. A launch has three dimensions at most: its last one covers the last dimensions of the
+    arrays, if they have more.
     """
-    index = ", ".join(f"i{axis}" for axis in range(dimensions))
+    ids = [f"i{axis}" for axis in range(dimensions)]
+    index = ", ".join(ids)
     values = ", ".join(
         f"{name}[{index}]" if array else name for name, array in zip(names, are_arrays, strict=True)
     )
-    lines = [f"def elementwise(out, {', '.join(names)}):"]
-    lines += [f"    i{axis} = get_global_id({axis})" for axis in range(dimensions)]
-    lines += [f"    out[{index}] = function({values})", ""]
+    lines = [f"def elementwise({', '.join([*out, *names])}):"]
+    lines += [f"    {name} = get_global_id({axis})" for axis, name in enumerate(ids[:3])]
+    for axis in range(dimensions - 1, 2, -1):
+        lines += [
+            f"    {ids[axis]} = i2 % {out[0]}.shape[{axis}]",
+            f"    i2 = i2 // {out[0]}.shape[{axis}]",
+        ]
+    lines += [f"    {_targets(out, index)} = function({values})", ""]
     return "\n".join(lines)
 
 
-def _text_of_several(names: list[str], are_arrays: tuple[bool, ...]) -> str:
+def _targets(out: list[str], index: str) -> str:
+    return ", ".join(f"{name}[{index}]" for name in out)
+
+
+def _text_of_several(out: list[str], names: list[str], are_arrays: tuple[bool, ...]) -> str:
     """Source of a kernel for large contiguous arrays on GPUs. Each work-item computes several
     elements before it writes them, so that more reads are pending than by one element.
     """
@@ -273,15 +323,24 @@ def _text_of_several(names: list[str], are_arrays: tuple[bool, ...]) -> str:
         return f"function({', '.join(arguments)})"
 
     places = [f"i0 + {k * _GROUP}" for k in range(_EACH)]
+    results = [
+        ", ".join(f"value{k * len(out) + each}" for each in range(len(out))) for k in range(_EACH)
+    ]
     lines = [
-        f"def elementwise(out, {', '.join(names)}):",
+        f"def elementwise({', '.join([*out, *names])}):",
         f"    i0 = get_group_id(0) * {_EACH * _GROUP} + get_local_id(0)",
-        f"    if {places[-1]} < out.shape[0]:",
-        *(f"        i{k + 1} = {value(place)}" for k, place in enumerate(places)),
-        *(f"        out[{place}] = i{k + 1}" for k, place in enumerate(places)),
+        f"    if {places[-1]} < {out[0]}.shape[0]:",
+        *(
+            f"        {result} = {value(place)}"
+            for result, place in zip(results, places, strict=True)
+        ),
+        *(
+            f"        {_targets(out, place)} = {result}"
+            for result, place in zip(results, places, strict=True)
+        ),
         "    else:",
-        f"        for i5 in range(i0, out.shape[0], {_GROUP}):",
-        f"            out[i5] = {value('i5')}",
+        f"        for i1 in range(i0, {out[0]}.shape[0], {_GROUP}):",
+        f"            {_targets(out, 'i1')} = {value('i1')}",
         "",
     ]
     return "\n".join(lines)
@@ -372,10 +431,24 @@ def _copied(array: Array) -> Array:
     return made
 
 
-def _is_contiguous(array: Array) -> bool:
-    expected = 1
-    for extent, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
-        if extent != 1 and stride != expected:
-            return False
-        expected *= extent
-    return True
+def _merged(shape: tuple[int, ...], arrays: list[Array]) -> tuple[int, ...]:
+    """The shape without the axes that all arrays can step through together with the one before."""
+    extents: list[int] = []
+    last = 0
+    for axis, extent in enumerate(shape):
+        follows = extents and all(
+            each.strides[last] == each.strides[axis] * extent for each in arrays
+        )
+        if follows:
+            extents[-1] *= extent
+        elif extent != 1:
+            extents.append(extent)
+        else:
+            continue
+        last = axis
+    return tuple(extents) or (1,)
+
+
+def _are_contiguous(results: list[Array], operands: list[Any]) -> bool:
+    """True for arrays of one dimension whose elements lie next to each other."""
+    return all(each.strides == (1,) for each in (*results, *operands) if isinstance(each, Array))

@@ -60,8 +60,9 @@ class KernelFunction(PythonKernel):
       Array and the host can access its memory, such as a NumPy array.
 
     A launch raises KernelError for an unsupported kernel, range or argument, and TypeError for
-    arguments of other types. It raises ValueError for a negative extent, and IndexError for a
-    checked index out of bounds. It raises ExchangeError for memory that cannot be viewed.
+    arguments of other types. It raises ValueError for a negative extent, and ExchangeError for
+    memory that cannot be viewed. If checked, an index out of bounds raises IndexError, and a failed
+    assertion AssertionError.
 
     ``function`` is the original function, ``specializations`` the number of compilations in this
     process.
@@ -117,8 +118,8 @@ class KernelFunction(PythonKernel):
         Parameters
         ----------
         debug : bool, optional
-            True if indices are checked. A launch then waits, and raises IndexError with the line
-            and the work-item of an index out of bounds.
+            True if indices and assertions are checked. A launch then waits. It raises IndexError
+            for an index out of bounds, or AssertionError, with the line and the work-item.
         fast_math : bool, optional
             True to let compilers reorder and approximate floating-point operations.
         dialect : str, optional

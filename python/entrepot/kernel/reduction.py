@@ -83,6 +83,9 @@ class Reduction:
         self._kernels: dict[tuple[str, Dtype], KernelFunction] = {}
         functools.update_wrapper(self, function)
 
+    def __repr__(self) -> str:
+        return f"<entrepot.kernel.reduce {self.function.__qualname__}>"
+
     def _made(self, name: str, text: str, **names: Any) -> KernelFunction:
         namespace = {
             "barrier": barrier,

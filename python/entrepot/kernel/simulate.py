@@ -38,6 +38,9 @@ class Simulated:
     def __init__(self, kernel: PythonKernel) -> None:
         self._kernel = kernel
 
+    def __repr__(self) -> str:
+        return f"{self._kernel!r}.simulate"
+
     def __getitem__(self, index: Any) -> SimulatedLaunch:
         return SimulatedLaunch(self._kernel, *_ranges(*self._kernel._range(index)))
 
@@ -49,6 +52,9 @@ class SimulatedLaunch:
         self, kernel: PythonKernel, global_range: tuple[int, ...], local_range: tuple[int, ...]
     ) -> None:
         self._kernel, self._global, self._local = kernel, global_range, local_range
+
+    def __repr__(self) -> str:
+        return f"{self._kernel!r}.simulate[{self._global}, {self._local}]"
 
     def __call__(
         self,
@@ -65,6 +71,9 @@ class SimulatedLaunch:
         """
         code = rewritten(self._kernel.function)
         names = code.parameters[1:] if code.takes_item else code.parameters
+        missing = len(names) - len(arguments)
+        if 0 < missing <= len(code.defaults):
+            arguments = (*arguments, *list(code.defaults.values())[-missing:])
         values = self._kernel._arguments(self._kernel.function.__name__, names, arguments)
         run = Run(self._global, self._local)
         finish: list[_Finish] = []

@@ -180,7 +180,7 @@ std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel
         parameters_.push_back({CompiledParameter::What::global_size, 0, i, dtypes::int64});
         parameters.push_back("long long global_size" + std::to_string(i));
     }
-    if (module_.checks_bounds) {
+    if (module_.debug) {
         parameters_.push_back({CompiledParameter::What::report, 0, 0, dtypes::int64});
         parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) +
                              " *report");
@@ -495,7 +495,7 @@ bool DeviceEmitter::passes_global_sizes() const {
 void DeviceEmitter::add_hidden_parameters(std::vector<std::string> &parameters) {
     for (std::uint32_t i = 0; i < target_.dimensions && passes_global_sizes(); ++i)
         parameters.push_back("long long global_size" + std::to_string(i));
-    if (module_.checks_bounds)
+    if (module_.debug)
         parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) +
                              " *report");
 }
@@ -504,7 +504,7 @@ void DeviceEmitter::add_hidden_arguments(std::vector<std::string> &arguments,
                                          const ir::Function &) {
     for (std::uint32_t i = 0; i < target_.dimensions && passes_global_sizes(); ++i)
         arguments.push_back("global_size" + std::to_string(i));
-    if (module_.checks_bounds)
+    if (module_.debug)
         arguments.push_back("report");
 }
 

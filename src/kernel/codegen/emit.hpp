@@ -43,13 +43,23 @@ struct CompiledParameter {
     Dtype dtype{};
 };
 
-// Number of int64 words in a report: flag (0 or 1), line, column, index, extent, three global ids.
-inline constexpr std::size_t report_words = 8;
+// A check of a debug build: of an index, or an assertion.
+struct Check {
+    Source source;  // of the function that contains it
+    Position at;
+    bool is_assertion = false;
+    std::string message;  // of the assertion; may be empty
+};
+
+// Number of int64 words in a report: flag (0 or 1), number of the check, three global ids, index,
+// extent. The last two are 0 for an assertion.
+inline constexpr std::size_t report_words = 7;
 
 struct Compiled {
     std::string source;  // in the target's dialect
     std::string name;    // of the function in it, as Program::kernel() finds it
     std::vector<CompiledParameter> parameters;
+    std::vector<Check> checks;
     std::vector<bool> read, written;  // by argument
     bool uses_groups = false, has_barriers = false, prints = false;
     std::uint64_t local_bytes = 0;        // of local.array, without local memory sized at launch

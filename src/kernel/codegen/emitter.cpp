@@ -147,6 +147,7 @@ Compiled Emitter::run(const std::vector<ArgumentType> &arguments) {
     compiled.options = options();
     compiled.source = prologue() + helpers_ + out_.text();
     compiled.parameters = std::move(parameters_);
+    compiled.checks = std::move(checks_);
     compiled.read.assign(arguments.size(), false);
     compiled.written.assign(arguments.size(), false);
     for (const ir::Root &root : module_.kernel().roots) {

@@ -203,6 +203,7 @@ protected:
     Writer out_;
     std::string helpers_;  // added to the program before out_
     std::vector<CompiledParameter> parameters_;
+    std::vector<Check> checks_;  // of debug builds
     // State of the function that is being written:
     const ir::Function *function_ = nullptr;
     std::vector<std::string> variables_, roots_;
@@ -233,7 +234,11 @@ private:
     // Converts `operand` to the real type `to`.
     Spelled converted(const ir::Expression &operand, Dtype to);
     Spelled spell_math(const ir::Expression &expression);
+    std::string check_arguments(const ir::Expression &expression);
+    void add_report_failure();
     std::string checked_index(const ir::Expression &expression);
+    // A statement without its semicolon.
+    std::string assertion(const ir::Expression &expression);
     // Converts the result of C's arithmetic back to a small type: wraps or rounds it.
     Spelled narrowed(Spelled spelled, Dtype dtype);
     void write_print(const ir::Statement &statement);

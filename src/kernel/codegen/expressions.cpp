@@ -494,6 +494,8 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return {atomic(expression)};
     case ir::Op::bound_check:
         return {checked_index(expression)};
+    case ir::Op::assertion:
+        return {assertion(expression)};
     case ir::Op::group:
         break;
     }
@@ -504,41 +506,65 @@ std::string Emitter::element(ir::RootId root, const ir::Expression &offset) {
     return roots_[root] + "[" + text(offset) + "]";
 }
 
-// ---------------------------------------------------------------- bounds
+// ---------------------------------------------------------------- checks of debug builds
 
-// Returns the index if it is in bounds, else 0. The first index out of bounds is reported with its
-// position and work-item. Negative indices have had the extent added; the report shows the original
-// value.
-std::string Emitter::checked_index(const ir::Expression &expression) {
-    const std::string number(words(dtypes::int64).value);
-    add_once("checked_index", std::string(dialect_.function) + number + " checked_index(" +
-                                  std::string(dialect_.spaces[0]) + number + " *report, " + number +
-                                  " index, " + number + " extent, int line, int column, " + number +
-                                  " id0, " + number + " id1, " + number + R"( id2) {
-    if (index >= 0 && index < extent)
-        return index;
-    if ()" + claims_report() + R"() {
-        report[1] = line;
-        report[2] = column;
-        report[3] = index < 0 ? index - extent : index;
-        report[4] = extent;
-        report[5] = id0;
-        report[6] = id1;
-        report[7] = id2;
-    }
-    return 0;
-})");
-    std::string ids;
+// Arguments for a check: its number, and the work-item's ids.
+std::string Emitter::check_arguments(const ir::Expression &expression) {
+    const ir::Place place{function_, inlined_, expression.at};
+    checks_.push_back(
+        {place.source(), expression.at, expression.op == ir::Op::assertion, expression.text});
+    std::string text = std::to_string(checks_.size() - 1);
     for (std::uint32_t i = 0; i < 3; ++i) {
         ir::Expression id;
         id.op = ir::Op::index;
         id.text = "global_id";
         id.number = i;
-        ids += ", " + index(id).text;
+        text += ", " + index(id).text;
     }
+    return text;
+}
+
+// Adds the function that writes the report, unless another work-item has written one.
+void Emitter::add_report_failure() {
+    const std::string number(words(dtypes::int64).value);
+    add_once("report_failure", std::string(dialect_.function) + "void report_failure(" +
+                                   std::string(dialect_.spaces[0]) + number +
+                                   " *report, int check, " + number + " id0, " + number + " id1, " +
+                                   number + " id2, " + number + " index, " + number +
+                                   R"( extent) {
+    if ()" + claims_report() + R"() {
+        report[1] = check;
+        report[2] = id0;
+        report[3] = id1;
+        report[4] = id2;
+        report[5] = index;
+        report[6] = extent;
+    }
+})");
+}
+
+// Returns the index if it is in bounds, else 0. Negative indices have had the extent added; the
+// report shows the original value.
+std::string Emitter::checked_index(const ir::Expression &expression) {
+    add_report_failure();
+    const std::string number(words(dtypes::int64).value);
+    add_once("checked_index", std::string(dialect_.function) + number + " checked_index(" +
+                                  std::string(dialect_.spaces[0]) + number + " *report, " + number +
+                                  " index, " + number + " extent, int check, " + number + " id0, " +
+                                  number + " id1, " + number + R"( id2) {
+    if (index >= 0 && index < extent)
+        return index;
+    report_failure(report, check, id0, id1, id2, index < 0 ? index - extent : index, extent);
+    return 0;
+})");
     return "checked_index(report, " + text(expression.operands[0]) + ", " +
-           text(expression.operands[1]) + ", " + std::to_string(expression.at.line) + ", " +
-           std::to_string(expression.at.column) + ids + ")";
+           text(expression.operands[1]) + ", " + check_arguments(expression) + ")";
+}
+
+std::string Emitter::assertion(const ir::Expression &expression) {
+    add_report_failure();
+    return "if (!" + text(expression.operands[0], binds_unary) + ") report_failure(report, " +
+           check_arguments(expression) + ", 0, 0)";
 }
 
 // ---------------------------------------------------------------- operations of group functions

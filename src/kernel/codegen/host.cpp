@@ -226,7 +226,7 @@ std::vector<std::string> HostEmitter::parameters_of(const ir::Function &kernel,
                 true);
         }
     }
-    if (module_.checks_bounds)
+    if (module_.debug)
         add({CompiledParameter::What::report, 0, 0, dtypes::int64}, "long long *", "report", false);
     return parameters;
 }
@@ -291,7 +291,7 @@ const std::set<Index> &HostEmitter::indices_of(const ir::Function &function) con
         return known->second;
     std::set<Index> found;
     ir::for_each_expression(function.body, [&](const ir::Expression &each) {
-        if (each.op == ir::Op::index || each.op == ir::Op::call || each.op == ir::Op::bound_check) {
+        if (each.op == ir::Op::index || each.op == ir::Op::call || ir::is_check(each)) {
             ir::Expression alone = each;
             alone.operands.clear();
             collect_indices(alone, found);
@@ -305,7 +305,7 @@ void HostEmitter::collect_indices(const ir::Expression &expression, std::set<Ind
         if (each.op == ir::Op::index && each.text != "work_dim" &&
             (each.number < dimensions() || each.text.find("sub_") != each.text.npos))
             found.insert({each.text, each.number});
-        if (each.op == ir::Op::bound_check)
+        if (ir::is_check(each))
             for (std::uint32_t i = 0; i < dimensions(); ++i)
                 found.insert({"global_id", i});
         if (each.op == ir::Op::call) {
@@ -356,7 +356,7 @@ Spelled HostEmitter::index(const ir::Expression &expression) {
 void HostEmitter::add_hidden_parameters(std::vector<std::string> &parameters) {
     for (const Index &index : indices_of(*function_))
         parameters.push_back(std::string(int64_name) + " " + name_of_index(index));
-    if (module_.checks_bounds)
+    if (module_.debug)
         parameters.push_back("long long *report");
 }
 
@@ -369,7 +369,7 @@ void HostEmitter::add_hidden_arguments(std::vector<std::string> &arguments,
         expression.number = each.second;
         arguments.push_back(index(expression).text);
     }
-    if (module_.checks_bounds)
+    if (module_.debug)
         arguments.push_back("report");
 }
 

@@ -79,7 +79,8 @@ std::string instead_of(const std::string &name) {
     if (name.starts_with("math."))
         return "of math kernels have " + listed(names_in("math.")) + meant_in("math.", name);
     if (name.starts_with("numpy.random."))
-        return "make the random numbers with NumPy, and give the kernel the array";
+        return "random numbers in a kernel are those of entrepot.kernel.random, such as "
+               "random.uniform(seed, i, draw)";
     constexpr std::string_view array_makers[] = {"array", "empty", "zeros", "ones", "full"};
     for (const std::string_view maker : array_makers)
         if (name == std::string("numpy.").append(maker))

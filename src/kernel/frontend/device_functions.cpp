@@ -106,7 +106,9 @@ std::vector<Value> Lowering::arguments_for(const Node &node, const syntax::Funct
         argument.is_count = is_passed(argument) && is_non_negative(assumed(argument.expression));
     }
     for (std::size_t i = 0; i < parameters.size(); ++i)
-        if (!given[i])
+        if (!given[i] && parameters[i].default_value)
+            arguments[i] = evaluate(*parameters[i].default_value);
+        else if (!given[i])
             refuse(node.at, "`" + callee.name + "` is not given `" + parameters[i].name + "`");
     return arguments;
 }

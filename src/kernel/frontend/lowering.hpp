@@ -162,6 +162,7 @@ private:
     void lower_return(const Node &node);
     [[noreturn]] void refuse_unsupported(const Node &node) const;
     void lower_evaluate(const Node &node);
+    void lower_assert(const Node &node);
     void lower_jump(const Node &node);
     Block lowered_into_block(Flow &flow, const std::function<void()> &walk);
 

@@ -38,8 +38,6 @@ constexpr std::string_view
     without_lists = "use a tuple, or private.array(shape, dtype) and a loop",
     waits_outside = "nothing waits in a kernel; wait for the launch's Event around it";
 constexpr Absent absent[] = {
-    {"Assert", "`assert` statement",
-     "write an if, and tell of the failure through an element of an array"},
     {"AsyncFor", "`async for` loop", waits_outside},
     {"AsyncFunctionDef", "`async def` inside of it", outside},
     {"AsyncWith", "`async with` statement", waits_outside},
@@ -145,6 +143,8 @@ void Lowering::lower_statement(const Node &node) {
         return lower_return(node);
     case Kind::pass:
         return;
+    case Kind::assert_:
+        return lower_assert(node);
     default:
         refuse_unsupported(node);
     }
@@ -197,6 +197,31 @@ void Lowering::lower_evaluate(const Node &node) {
     const Value value = evaluate(*node.operands[0]);
     if (value.has_effect)
         emit(ir::Act::evaluate, node.at, {value.expression});
+}
+
+// Without debug checks the condition is only checked for errors, as by Python's option -O.
+void Lowering::lower_assert(const Node &node) {
+    std::string message;
+    if (const Node *const given = node.operands[1].get()) {
+        const bool is_formatted = given->kind == Kind::call &&
+                                  given->operands[0]->kind == Kind::builtin &&
+                                  given->operands[0]->text == "format";
+        const Value text = is_formatted ? Value{} : evaluate(*given);
+        if (text.kind != Value::Kind::text)
+            refuse(given->at, "the message of an assert is a constant text; print() shows values");
+        message = text.text;
+    }
+    const auto emit_assertion = [&] {
+        const Value condition = truth_of(*node.operands[0]);
+        ir::Expression assertion = build::of(ir::Op::assertion, scalar_type(dtypes::boolean),
+                                             node.at, {condition.expression});
+        assertion.text = message;
+        emit(ir::Act::evaluate, node.at, {std::move(assertion)});
+    };
+    if (target_.debug)
+        return emit_assertion();
+    Flow unchanged = flow_;
+    lowered_into_block(unchanged, emit_assertion);
 }
 
 void Lowering::refuse_unsupported(const Node &node) const {

@@ -67,6 +67,7 @@ enum class Kind : std::uint8_t {
     continue_,  //
     return_,    // operands: a value or null
     pass,       //
+    assert_,    // operands: condition, a text or null
     // Any other Python construct: text is its name in Python's ast. Refused by the compiler.
     unsupported,
 };
@@ -86,6 +87,7 @@ using NodePtr = std::shared_ptr<const Node>;
 struct Parameter {
     std::string name;
     Position at;
+    NodePtr default_value = nullptr;  // of a device function; null: none
 };
 
 struct Function : Source {

@@ -14,7 +14,8 @@
 //    variables. `and`, `or` and conditionals are lazy.
 //  - `load` and `store` name a root and an int64 offset in elements. The offset, extents and
 //    strides of a sub-array are variables.
-//  - Atomics, group functions and calls of functions that write memory have side effects. They
+//  - Atomics, group functions, assertions and calls of functions that write memory have side
+//    effects. They
 //    occur only directly in `assign`, `unpack` or `evaluate`, never nested in an expression.
 //  - A barrier occurs only in uniform control flow: all work-items of a group reach it or none.
 //  - Every variable is assigned before it is read on every path.
@@ -88,6 +89,8 @@ enum class Op : std::uint8_t {
              // operands: value (, index). Uniform control flow
     bound_check,  // operands: index, extent; debug builds: the index, or 0 after a report if it is
                   // not in [0, extent)
+    assertion,    // operands: condition (bool); text: the message; debug builds: a report if the
+                  // condition is false. Bool
 };
 
 enum class Scope : std::uint8_t { work_item, sub_group, work_group, device, system };
@@ -136,7 +139,7 @@ enum class Act : std::uint8_t {
     continue_,
     return_,   // expressions: none, the value of a device function, or the items of the tuple that
                // it returns
-    evaluate,  // expressions: a call or an atomic whose value is dropped
+    evaluate,  // expressions: a call, an atomic or an assertion whose value is dropped
     barrier,   // scope: work_group or sub_group; fences: of ir::Fence
     fence,     // scope, order, fences
     print,     // text: the format, "{}" for each of the expressions; no newline at its end is added
@@ -209,7 +212,7 @@ struct Module {
     bool uses_groups = false;
     bool has_barriers = false;
     bool prints = false;
-    bool checks_bounds = false;
+    bool debug = false;
     // Fewest dimensions of a launch that cover all ids and sizes queried by constants.
     std::uint32_t dimensions = 1;
     Function &kernel() { return functions.back(); }

@@ -238,6 +238,8 @@ private:
                    list(operands) + ")";
         case Op::bound_check:
             return "checked(" + list(operands) + ")";
+        case Op::assertion:
+            return "assert(" + list(operands) + ", " + quoted(expression.text) + ")";
         default:
             return inner(operands[0]) + std::string(sign_of(expression.op)) + inner(operands[1]);
         }

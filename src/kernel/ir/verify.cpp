@@ -183,6 +183,11 @@ private:
             expect(operands.size() == 1 && operands[0].type == expression.type, at,
                    "an operand has another type");
             break;
+        case Op::assertion:
+            expect(may_take_effect, at, "an assertion stands inside of an expression");
+            expect(operands.size() == 1 && operands[0].type.dtype == dtypes::boolean, at,
+                   "an assertion has one bool");
+            break;
         case Op::index:
         case Op::math:
         case Op::bound_check:

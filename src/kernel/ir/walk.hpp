@@ -115,6 +115,11 @@ inline bool is_group_function(const Statement &statement) {
     return !statement.expressions.empty() && statement.expressions[0].op == Op::group;
 }
 
+// True for checks of debug builds.
+inline bool is_check(const Expression &expression) {
+    return expression.op == Op::bound_check || expression.op == Op::assertion;
+}
+
 // True if a launch can calculate the expression for a work-item once it knows the operands.
 inline bool can_be_evaluated_at_launch(const Expression &expression) {
     switch (expression.op) {
@@ -123,6 +128,7 @@ inline bool can_be_evaluated_at_launch(const Expression &expression) {
     case Op::atomic:
     case Op::group:
     case Op::bound_check:
+    case Op::assertion:
         return false;
     case Op::index:
         return !expression.text.starts_with("sub_group_") && expression.text != "num_sub_groups";

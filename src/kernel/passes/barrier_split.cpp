@@ -24,7 +24,7 @@ bool is_pure(const ir::Expression &expression) {
     bool pure = true;
     ir::for_each_within(expression, [&](const ir::Expression &each) {
         pure &= each.op != ir::Op::load && each.op != ir::Op::call && each.op != ir::Op::atomic &&
-                each.op != ir::Op::group && each.op != ir::Op::bound_check;
+                each.op != ir::Op::group && !ir::is_check(each);
     });
     return pure;
 }
@@ -164,6 +164,7 @@ bool BarrierSplit::is_divergent(const ir::Expression &expression) const {
     case ir::Op::call:
     case ir::Op::atomic:
     case ir::Op::bound_check:
+    case ir::Op::assertion:
         return true;
     case ir::Op::group: {
         const bool same_for_all = expression.text == "reduce" || expression.text == "broadcast" ||

@@ -22,7 +22,7 @@ constexpr int max_operations = 60;
 bool has_no_effect(const Expression &expression) {
     bool pure = true;
     ir::for_each_within(expression, [&](const Expression &each) {
-        pure &= each.op != Op::atomic && each.op != Op::group && each.op != Op::bound_check &&
+        pure &= each.op != Op::atomic && each.op != Op::group && !ir::is_check(each) &&
                 each.op != Op::call;
     });
     return pure;

@@ -59,7 +59,7 @@ bool has_independent_iterations(const Statement &loop, const ir::Row &before) {
 std::optional<GridStride> grid_stride(const ir::Module &module, const ir::Row &row,
                                       std::uint32_t dimension) {
     const ir::Function &kernel = module.kernel();
-    if (module.checks_bounds || module.prints || ir::has_private_arrays(kernel) || row.empty() ||
+    if (module.debug || module.prints || ir::has_private_arrays(kernel) || row.empty() ||
         row.back()->act != Act::for_)
         return std::nullopt;
     const Statement &loop = *row.back();

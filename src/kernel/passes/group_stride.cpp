@@ -220,7 +220,7 @@ private:
 }  // namespace
 
 void interchange_group_strides(ir::Module &module) {
-    if (module.checks_bounds || module.prints || ir::has_private_arrays(module.kernel()))
+    if (module.debug || module.prints || ir::has_private_arrays(module.kernel()))
         return;
     const ir::Module given = module;
     Interchange(given, module.kernel()).rewrite(given.kernel().body, module.kernel().body);

@@ -39,8 +39,7 @@ bool only_computes(const ir::Module &module, const std::vector<ir::Statement> &l
 bool is_pure(const ir::Module &module, const ir::Expression &expression) {
     bool pure = true;
     ir::for_each_within(expression, [&](const ir::Expression &each) {
-        pure &=
-            each.op != ir::Op::atomic && each.op != ir::Op::group && each.op != ir::Op::bound_check;
+        pure &= each.op != ir::Op::atomic && each.op != ir::Op::group && !ir::is_check(each);
         if (each.op == ir::Op::call)
             pure &= only_computes(module, module.functions[each.id].body);
     });
@@ -255,6 +254,7 @@ private:
         case Op::call:
         case Op::group:
         case Op::bound_check:
+        case Op::assertion:
             return std::nullopt;
         default:
             break;
@@ -326,7 +326,7 @@ std::optional<InterleavePlan> plan_interleaving(const ir::Module &module,
     bool returns = false;
     ir::for_each_statement(
         body, [&](const ir::Statement &each) { returns |= each.act == ir::Act::return_; });
-    if (returns || ir::has_private_arrays(kernel) || module.checks_bounds || module.prints)
+    if (returns || ir::has_private_arrays(kernel) || module.debug || module.prints)
         return std::nullopt;
     const auto loop = std::ranges::find_if(body, ir::is_loop);
     if (loop == body.end() || !benefits_from_interleaving(module, *loop) ||

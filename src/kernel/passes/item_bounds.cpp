@@ -175,7 +175,7 @@ private:
 }  // namespace
 
 std::optional<GuardedItems> guarded_items(const ir::Module &module, std::uint32_t dimension) {
-    if (module.uses_groups || module.checks_bounds)
+    if (module.uses_groups || module.debug)
         return std::nullopt;
     GuardedItems found = GuardSearch(module.kernel(), dimension).run(module.kernel().body);
     if (found.conditions.empty())

@@ -180,3 +180,69 @@ def test_reductions_of_strided_and_empty_arrays():
     assert total(np.zeros((0, 3))) == 0
     with pytest.raises(ValueError, match="identity"):
         largest(np.zeros(0))
+
+
+@dppy.vectorize
+def quotient(x, y=2):
+    return x // y, x % y
+
+
+@every_device
+def test_vectorize_of_a_tuple_returns_a_tuple_of_arrays(device):
+    x, y = np.arange(12, dtype="i4").reshape(3, 4), np.arange(1, 5, dtype="i4")
+    results = quotient(on(device, x), on(device, y))
+    assert isinstance(results, tuple)
+    for result, expected in zip(results, np.divmod(x, y), strict=True):
+        assert result.device == ep.device(device)
+        np.testing.assert_array_equal(dppy.copy_to_host(result), expected)
+
+
+def test_vectorize_of_a_tuple_has_a_type_for_each_result():
+    @dppy.vectorize
+    def both(x, y):
+        return x + y, x < y
+
+    sums, less = both(np.arange(3.0), np.ones(3, "f4"))
+    assert (sums.dtype, less.dtype) == ("f8", "?")
+    assert (sums.tolist(), less.tolist()) == ([1, 2, 3], [True, False, False])
+
+
+@every_device
+def test_vectorize_of_a_tuple_writes_to_the_arrays_of_out(device):
+    x = np.arange(4, dtype="i8")
+    both = on(device, np.zeros((4, 2), "i8"))
+    out = (both[:, 0], both[:, 1])
+    assert quotient(on(device, x), 3, out=out) is out
+    np.testing.assert_array_equal(dppy.copy_to_host(both), np.stack(np.divmod(x, 3), axis=1))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_vectorize_with_another_number_of_arrays_in_out_raises(count):
+    out = tuple(np.zeros(3) for _ in range(count))
+    with pytest.raises(ValueError, match=rf"quotient\(\) has 2 results, and out has {count}"):
+        quotient(np.arange(3.0), out=out if count > 1 else out[0])
+
+
+def test_vectorize_without_an_argument_takes_the_default():
+    assert [each.tolist() for each in quotient(np.arange(4))] == [[0, 0, 1, 1], [0, 1, 0, 1]]
+    with pytest.raises(TypeError, match=r"takes 2 arguments, and 0 were given"):
+        quotient()
+
+
+@every_device
+@pytest.mark.parametrize(
+    ("shape", "axes", "repeated"),
+    [
+        ((2, 3, 4, 5), (0, 1, 2, 3), (0, 2, 3)),
+        ((2, 3, 4, 5), (0, 1, 2, 3), (1, 3)),
+        ((2, 3, 4, 5), (3, 1, 0, 2), (0, 2)),
+        ((2, 3, 2, 3, 2), (4, 0, 2, 3, 1), (1, 3)),
+        ((2, 2, 2, 2, 2, 2), (5, 3, 1, 0, 2, 4), (0, 2, 4)),
+    ],
+)
+def test_shapes_of_four_and_more_dimensions_broadcast(device, shape, axes, repeated):
+    x = np.arange(np.prod(shape), dtype="f8").reshape(shape)
+    extents = [1 if axis in repeated else shape[each] for axis, each in enumerate(axes)]
+    y = np.arange(np.prod(extents), dtype="f8").reshape(extents)
+    result = axpy(2.0, on(device, x).transpose(axes), on(device, y))
+    np.testing.assert_array_equal(dppy.copy_to_host(result), 2 * x.transpose(axes) + y)

@@ -445,7 +445,6 @@ def test_error_names_the_file_among_equal_files(tmp_path):
 # ------------------------------------------------------------------ Python's words
 
 STATEMENTS = {
-    "assert a[0] > 0": "`assert` statement",
     "class C: pass": "`class` statement",
     "v = b'bytes'": "bytes",
     "del a": "`del` statement",

@@ -262,7 +262,8 @@ class _Reduction(Reduction):
         key = "probe", transform.function, len(arrays)
         probe = self._other(key, "probe", text, transform=transform)
         types = tuple(("scalar", each.dtype, 0, False) for each in arrays)
-        return probe._type_of("total", types, device)
+        total: Dtype = probe._type_of("total", types, device)
+        return total
 
     def transformed(
         self, transform: DeviceFunction, arrays: list[Array], out: Array, queue: Queue

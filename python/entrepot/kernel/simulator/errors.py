@@ -18,6 +18,10 @@ class IndexKernelError(KernelError, IndexError):
     """
 
 
+class AssertionKernelError(KernelError, AssertionError):
+    """An assertion that failed: also an AssertionError, as with compiled code."""
+
+
 def line_of_kernel() -> tuple[str, int]:
     """File and line of the innermost frame of kernel code."""
     frame = sys._getframe(1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import arithmetic
 from .arithmetic import dtype_of
-from .errors import line_of_kernel, refuse
+from .errors import AssertionKernelError, line_of_kernel, refuse
 from .groups import GLOBAL_FENCE, GROUP_OPERATIONS, LOCAL_FENCE, SUB_GROUP_SIZE, Meeting, Run
 from .memory import View
 
@@ -54,7 +54,14 @@ def operations(run: Run) -> dict[str, Callable[..., Any]]:
         **_ATOMICS,
         "AtomicRef": AtomicRef,
         "mem_fence": lambda *_: None,
+        "assertion": lambda condition, message: _check(run, condition, message),
     }
+
+
+def _check(run: Run, condition: Any, message: str) -> None:
+    if not condition:
+        failed = f"assertion failed: {message}" if message else "assertion failed"
+        raise refuse(f"{run.item}: {failed}", AssertionKernelError)
 
 
 def _index_space(run: Run) -> dict[str, Callable[..., Any]]:

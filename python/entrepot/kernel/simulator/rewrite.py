@@ -94,6 +94,7 @@ class Rewritten:
     makes_local: bool  # local memory, one for each call site
     parameters: tuple[str, ...]
     takes_item: bool  # as in numba-dpex: the first parameter is the work-item, not an argument
+    defaults: dict[str, Any]  # of the parameters that have one
     place: Place
 
     def bound(
@@ -107,16 +108,17 @@ class Rewritten:
 
         Variables are converted to their known types.
         """
-        types = known.get(self.place, Types())
+        known_types = known.get(self.place, Types())
         names = {name: wrap(name, value) for name, value in self.surroundings.items()}
         names |= {MARK: True, "__builtins__": builtins}
         names |= {own: implementations[canonical] for own, canonical in self.operations.items()}
-        names |= {_KEPT: types.kept, _CHOSEN: types.chosen}
+        names |= {_KEPT: known_types.kept, _CHOSEN: known_types.chosen}
         names |= {
             own: callee.bound(implementations, wrap, known) for own, callee in self.callees.items()
         }
         exec(self.code, names)
-        function: Callable[..., Any] = names[self.name]
+        function: types.FunctionType = names[self.name]
+        function.__defaults__ = tuple(wrap(name, value) for name, value in self.defaults.items())
         return function
 
 
@@ -145,9 +147,11 @@ def rewritten(
     body = _Rewriter(function, definition, callers, path)
     definition = body.visit(definition)
     definition.decorator_list, definition.returns = [], None
+    definition.args.defaults = []  # bound() sets them
+    parameters = tuple(argument.arg for argument in _parameters(definition))
+    values = function.__defaults__ or ()
     module = ast.fix_missing_locations(ast.Module([definition], type_ignores=[]))
     code = compile(module, function.__code__.co_filename, "exec")
-    parameters = tuple(argument.arg for argument in _parameters(definition))
     return Rewritten(
         code,
         definition.name,
@@ -158,6 +162,7 @@ def rewritten(
         body.makes_local,
         parameters,
         takes_item,
+        dict(zip(parameters[len(parameters) - len(values) :], values, strict=True)),
         _known_by(function),
     )
 
@@ -366,6 +371,16 @@ class _Rewriter(ast.NodeTransformer):
         if node.value is not None:
             node.value = self._in_type(_KEPT, "", node.value)
         return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        own = _PREFIX + "assertion"
+        self.operations[own] = "assertion"
+        check = ast.Call(
+            ast.Name(own, ast.Load()),
+            [self.visit(node.test), node.msg or ast.Constant("")],
+            [],
+        )
+        return ast.fix_missing_locations(ast.copy_location(ast.Expr(check), node))
 
     def _assignment(self, target: ast.expr, value: ast.expr, at: ast.AST) -> ast.Assign:
         names = _names_in(target)
