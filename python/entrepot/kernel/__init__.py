@@ -20,7 +20,15 @@ Examples
 import importlib
 import sys
 
-from .._core import KernelError, LocalAccessor, asarray, get_num_threads, set_num_threads
+from .._core import (
+    KernelError,
+    LocalAccessor,
+    asarray,
+    device_context,
+    devices,
+    get_num_threads,
+    set_num_threads,
+)
 from .callable_module import CallableModule as _CallableModule
 from .calls import call_kernel, call_kernel_async
 from .functions import DeviceFunction, KernelFunction, func, kernel
@@ -137,6 +145,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_available",
     "kernel",
     "local",
     "mem_fence",
@@ -153,6 +162,34 @@ __all__ = [
     "vectorize",
 ]
 
+
+def is_available() -> bool:
+    """Return whether there is a device other than the host, as numba-dppy's function of this name.
+
+    Kernels run on the host in any case.
+
+    Returns
+    -------
+    bool
+        True if there is a SYCL, CUDA or HIP device.
+
+    Examples
+    --------
+    >>> from entrepot import kernel as ek
+    >>> ek.is_available() == any(each.backend != "host" for each in ep.devices())
+    True
+    """
+    return any(each.backend != "host" for each in devices())
+
+
+#: Names of numba-dppy and numba-dpex for objects of this module: docs/kernels/numba_dppy.md.
+_ALIASES = {
+    "GLOBAL_MEM_FENCE": CLK_GLOBAL_MEM_FENCE,
+    "LOCAL_MEM_FENCE": CLK_LOCAL_MEM_FENCE,
+    "autojit": kernel,
+    "offload_to_sycl_device": device_context,
+}
+
 #: Submodules that are imported on first use.
 _SUBMODULES = ("algorithms", "random")
 
@@ -162,6 +199,8 @@ if TYPE_CHECKING:
     from . import random as random
     from .elementwise import vectorize
     from .reduction import reduce
+
+    offload_to_sycl_device = device_context
 
 # Names of numba.cuda, numba-dppy and entrepot that this module does not have:
 # docs/kernels/numba_cuda.md.
@@ -189,7 +228,6 @@ _INSTEAD = {
     "shfl_up_sync": "shfl_up_sync(mask, x, n) of numba.cuda is sub_group.shuffle_up(x, n)",
     "shfl_down_sync": "shfl_down_sync(mask, x, n) of numba.cuda is sub_group.shuffle_down(x, n)",
     "synchronize": "a launch returns an event, and event.wait() waits for it",
-    "offload_to_sycl_device": "name the device by `with entrepot.device_context(device):`",
     "LocalMemory": "local memory of a size that is given at the launch is LocalAccessor(shape, "
     "dtype)",
 }
@@ -211,6 +249,8 @@ def __getattr__(name: str) -> object:
         return reduce
     if name in _SUBMODULES:
         return importlib.import_module(f".{name}", __name__)
+    if name in _ALIASES:
+        return _ALIASES[name]
     instead = _INSTEAD.get(name)
     if instead:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {instead}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -40,6 +40,7 @@ class CallableModule(ModuleType):
         debug: bool | None = None,
         fast_math: bool = False,
         dialect: Dialect | None = None,
+        access_types: Mapping[str, Sequence[str]] | None = None,
     ) -> Callable[[Callable[..., None]], KernelFunction]: ...
     def __call__(self, function: Any = None, /, **options: Any) -> Any:
         """``kernel(function, **options)``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Literal, overload
 
@@ -395,6 +395,21 @@ def _make(function: object, options: dict[str, Any]) -> KernelFunction:
     return made
 
 
+def _check_access_types(access_types: Mapping[str, Sequence[str]], function: FunctionType) -> None:
+    parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+    for access, names in access_types.items():
+        if access not in ("read_only", "write_only", "read_write"):
+            raise ValueError(
+                f"access_types has the key {access!r}: it has read_only, write_only and read_write"
+            )
+        for name in names:
+            if name not in parameters:
+                raise ValueError(
+                    f"access_types names {name!r}, and {function.__name__} has the parameters "
+                    f"{', '.join(parameters)}"
+                )
+
+
 @overload
 def kernel(function: Callable[..., None], /) -> KernelFunction: ...
 @overload
@@ -405,6 +420,7 @@ def kernel(
     debug: bool | None = None,
     fast_math: bool = False,
     dialect: Dialect | None = None,
+    access_types: Mapping[str, Sequence[str]] | None = None,
 ) -> Callable[[Callable[..., None]], KernelFunction]: ...
 def kernel(function: Any = None, /, **options: Any) -> Any:
     """Make a function a kernel.
@@ -430,6 +446,9 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         See KernelFunction.options(). The default is False.
     dialect : str, optional
         See KernelFunction.options(). The default is the device's.
+    access_types : dict, optional
+        An option of numba-dppy: names of parameters by 'read_only', 'write_only' and 'read_write'.
+        It has no effect, because the compiler finds the accesses itself.
 
     Returns
     -------
@@ -444,7 +463,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     TypeError
         If ``function`` is not a Python function, or an option is unknown.
     ValueError
-        If a signature is invalid, or the dialect unknown.
+        If a signature is invalid, the dialect is unknown, or ``access_types`` names no parameter.
 
     Examples
     --------
@@ -459,12 +478,13 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     >>> y.numpy().tolist()
     [7.0, 7.0, 7.0, 7.0]
     """
-    unknown = set(options) - {"debug", "fast_math", "dialect"}
+    unknown = set(options) - {"debug", "fast_math", "dialect", "access_types"}
     if unknown:
         raise TypeError(
-            f"kernel() has no option {', '.join(sorted(unknown))}: debug, fast_math and dialect "
-            "are its options"
+            f"kernel() has no option {', '.join(sorted(unknown))}: debug, fast_math, dialect and "
+            "access_types are its options"
         )
+    access_types = options.pop("access_types", None) or {}
     chosen = {name: value for name, value in options.items() if value is not None}
     if callable(function):
         return _make(function, chosen)
@@ -473,6 +493,7 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
 
     def decorate(function: Callable[..., None]) -> KernelFunction:
         made = _make(function, chosen)
+        _check_access_types(access_types, made.function)
         if "signatures" in chosen:
             made._specialize()
         return made

@@ -462,6 +462,7 @@ Examples
 {_REVERSE.format("barrier(ek.CLK_LOCAL_MEM_FENCE)")}"""
     },
 )
+local.static_alloc = local.array  # type: ignore[attr-defined]  # of numba-dppy 0.12
 local.array.instead = "; local memory as an argument of a launch is LocalAccessor(shape, dtype)"
 _PRIVATE = f"""\
 {{1}}

@@ -279,6 +279,8 @@ Value Lowering::call_method(const Node &node, const Node &callee) {
         return call_complex(*find_function("numpy.conjugate"), object, node.at);
     if (callee.text == "dtype")
         return call_dtype(node, value_of_attribute(callee).dtype);
+    if (callee.text == "type" && object.kind == Value::Kind::dtype)
+        return call_dtype(node, object.dtype);
     if (callee.text == "astype" && object.is_scalar() && node.operands.size() == 2)
         return cast(dtype_of(*node.operands[1]), object, node.at);
     refuse(callee.at, object.type_name() + " has no method `" + callee.text + "` in a kernel; " +

@@ -277,6 +277,8 @@ Value Lowering::value_of_attribute(const Node &node) {
         return array_attribute(object, node);
     if (object.is_scalar())
         return scalar_attribute(object, node);
+    if (object.kind == Value::Kind::dtype && node.text == "type")
+        return object;
     refuse(node.at, object.type_name() + " has no `." + node.text + "` in a kernel");
 }
 

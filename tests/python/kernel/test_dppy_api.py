@@ -188,3 +188,59 @@ def test_asarray_of_dpnps_array_is_a_view():
     a = dppy.asarray(x)
     kernel_sum[4](a, a, a)
     assert dpnp.asnumpy(x).tolist() == [0, 2, 4, 6]
+
+
+def test_offload_to_sycl_device_selects_the_device_of_kernels():
+    with dppy.offload_to_sycl_device("host") as queue:
+        assert queue.device == ep.device("host")
+        assert ep.device() == ep.device("host")
+
+
+def test_availability_is_that_of_devices_beside_the_host():
+    assert dppy.is_available() == any(each.backend != "host" for each in ep.devices())
+
+
+@pytest.mark.parametrize("name", ["LOCAL_MEM_FENCE", "GLOBAL_MEM_FENCE"])
+def test_fence_name_of_numba_dpex_is_the_same_fence(name):
+    assert getattr(dppy, name) == getattr(dppy, f"CLK_{name}")
+
+
+def test_access_types_are_accepted_by_the_decorator():
+    @dppy.kernel(access_types={"read_only": ["a"], "write_only": ["out"], "read_write": []})
+    def doubles(out, a):
+        i = dppy.get_global_id(0)
+        out[i] = 2 * a[i]
+
+    out = np.zeros(3)
+    doubles[3](out, np.arange(3.0))
+    assert out.tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("access_types", "message"),
+    [
+        ({"read": ["a"]}, "access_types has the key 'read': it has read_only"),
+        ({"read_only": ["b"]}, "access_types names 'b', and k has the parameters out, a"),
+    ],
+)
+def test_access_types_with_an_unknown_name_raise(access_types, message):
+    with pytest.raises(ValueError, match=message):
+
+        @dppy.kernel(access_types=access_types)
+        def k(out, a):
+            pass
+
+
+@dppy.kernel
+def shifted(out, a):
+    memory = dppy.local.static_alloc(4, dppy.int32)
+    i, k = dppy.get_global_id(0), dppy.get_local_id(0)
+    memory[k] = a[i]
+    dppy.barrier(dppy.LOCAL_MEM_FENCE)
+    out[i] = out.dtype.type(memory[(k + 1) % 4]) / out.dtype.type(2)
+
+
+@every_backend
+def test_static_alloc_and_dtype_type_run(backend):
+    out, _ = backend.run(shifted, 4, 4, np.zeros(4, "f4"), np.arange(4, dtype="i4"))
+    assert out.tolist() == [0.5, 1, 1.5, 0]

@@ -318,11 +318,6 @@ def test_numba_name_is_refused_with_its_equivalent(name, cells):
         assert re.findall(r"`(@?[\w.]+)", cell)[0] in message
 
 
-def test_device_context_of_numba_dppy_is_named():
-    with pytest.raises(AttributeError, match=r"with entrepot\.device_context\(device\):"):
-        dppy.offload_to_sycl_device  # noqa: B018
-
-
 def test_unknown_name_is_refused_without_advice():
     with pytest.raises(
         AttributeError, match=r"^module 'entrepot.kernel' has no attribute 'no_such_name'$"
