@@ -34,7 +34,8 @@ dpctl.device_context = entrepot.device_context
 dpctl.has_gpu_queues = lambda *_: True
 dpctl.has_cpu_queues = lambda *_: True
 sys.modules["dpctl._memory"] = dpctl.memory
-runpy.run_path(sys.argv[1], run_name="__main__")
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 #: Examples that cannot run, by their path, with the reason.
