@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import math
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
-from .._core import Array, Device, Dtype, EntrepotError, Scalar, asarray, copy, empty
+from .._core import Array, Device, Dtype, Scalar, asarray, empty
 from .functions import DeviceFunction, KernelFunction, kernel
 from .language import get_global_id, get_group_id, get_local_id
+from .operands import about, copied, is_of_numpy, overlap
 from .signatures import Signature, signature_of, texts_of
 from .source import make
 
@@ -25,16 +25,6 @@ _OURS = re.compile(r"(?:out\d*|value\d+|result|function|get_(?:global|group|loca
 _EACH, _GROUP = 4, 256
 #: In place of the number of dimensions: several elements for each work-item.
 _SEVERAL = -1
-
-
-@contextlib.contextmanager
-def about(argument: str) -> Iterator[None]:
-    """Adds the argument to the message of an error raised within."""
-    try:
-        yield
-    except (EntrepotError, TypeError, ValueError, OverflowError) as error:
-        error.args = (f"{argument}: {error}",)
-        raise
 
 
 class Vectorized:
@@ -105,7 +95,7 @@ class Vectorized:
             if not isinstance(each, Array):
                 with about(self._argument(position)):
                     operands[position] = _typed(each, arrays)
-        returns_numpy = out is None and all(_is_number(each) or _is_of_numpy(each) for each in args)
+        returns_numpy = out is None and all(_is_number(each) or is_of_numpy(each) for each in args)
         if out is not None:
             self._check_count(out, operands, arrays[0].device)
         else:
@@ -121,8 +111,8 @@ class Vectorized:
         outputs = out if isinstance(out, tuple) else (out,)
         results = [self._output(each, shape) for each in outputs]
         operands = [
-            _copied(each)
-            if isinstance(each, Array) and any(_overlap(result, each) for result in results)
+            copied(each)
+            if isinstance(each, Array) and any(overlap(result, each) for result in results)
             else each
             for each in operands
         ]
@@ -360,11 +350,6 @@ def _is_number(value: object) -> bool:
     )
 
 
-def _is_of_numpy(value: object) -> bool:
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(value, numpy.ndarray)
-
-
 def _typed(value: Any, arrays: list[Array]) -> Any:
     """A Python number in the widest suitable type of the arrays. If no array has one, as for a
     float with arrays of integers, the widest type of the number's own kind.
@@ -398,37 +383,6 @@ def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
             raise ValueError(f"the shapes {' and '.join(map(str, shapes))} do not broadcast to one")
         extents.append(wide.pop() if wide else 1)
     return tuple(reversed(extents))
-
-
-def _bytes_of(array: Array) -> tuple[int, int]:
-    spans = [
-        stride * (extent - 1) * array.itemsize
-        for extent, stride in zip(array.shape, array.strides, strict=True)
-    ]
-    low = array.data_ptr + sum(span for span in spans if span < 0)
-    return low, array.data_ptr + sum(span for span in spans if span > 0) + array.itemsize
-
-
-def _overlap(result: Array, operand: Array) -> bool:
-    """True if an element may be written before it is read, which is not so if both have the same
-    layout.
-    """
-    if 0 in (result.size, operand.size):
-        return False
-    if (result.data_ptr, result.shape, result.strides) == (
-        operand.data_ptr,
-        operand.shape,
-        operand.strides,
-    ):
-        return False
-    (begin, end), (other_begin, other_end) = _bytes_of(result), _bytes_of(operand)
-    return begin < other_end and other_begin < end
-
-
-def _copied(array: Array) -> Array:
-    made = empty(array.shape, array.dtype, queue=array.queue)
-    copy(made, array)
-    return made
 
 
 def _merged(shape: tuple[int, ...], arrays: list[Array]) -> tuple[int, ...]:

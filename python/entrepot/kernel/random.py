@@ -2,7 +2,9 @@
 
 A number depends on its arguments alone, so every device and every range of work-items has the same
 numbers. The functions are device functions: kernels and other device functions call them, as
-``random.uniform(seed, i, draw)``.
+``random.uniform(seed, i, draw)``. The seed is the key of the generator, of 64 bits. The id is the
+sequence, of 64 bits: most often the index of an element, or of a work-item. The draw is the
+number's place in the sequence, of 32 bits: 0, 1, 2, …
 
 The generator is from J. K. Salmon, M. A. Moraes, R. O. Dror and D. E. Shaw, "Parallel random
 numbers: as easy as 1, 2, 3", SC11. Its key is the seed, and its counter consists of the id, the
@@ -148,12 +150,8 @@ def uniform_float32(seed, id, draw):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    seed : int
-        The key of the generator, of 64 bits.
-    id : int
-        The sequence, of 64 bits: most often the index of an element, or of a work-item.
-    draw : int
-        The number's place in the sequence, of 32 bits: 0, 1, 2, …
+    seed, id, draw : int
+        The generator, the sequence and the place in it, as for ``uniform``.
 
     Returns
     -------
@@ -185,12 +183,8 @@ def normal(seed, id, draw):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    seed : int
-        The key of the generator, of 64 bits.
-    id : int
-        The sequence, of 64 bits: most often the index of an element, or of a work-item.
-    draw : int
-        The number's place in the sequence, of 32 bits: 0, 1, 2, …
+    seed, id, draw : int
+        The generator, the sequence and the place in it, as for ``uniform``.
 
     Returns
     -------
@@ -226,12 +220,8 @@ def normal_float32(seed, id, draw):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    seed : int
-        The key of the generator, of 64 bits.
-    id : int
-        The sequence, of 64 bits: most often the index of an element, or of a work-item.
-    draw : int
-        The number's place in the sequence, of 32 bits: 0, 1, 2, …
+    seed, id, draw : int
+        The generator, the sequence and the place in it, as for ``uniform``.
 
     Returns
     -------
@@ -274,12 +264,8 @@ def integers(seed, id, draw, low, high):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    seed : int
-        The key of the generator, of 64 bits.
-    id : int
-        The sequence, of 64 bits: most often the index of an element, or of a work-item.
-    draw : int
-        The number's place in the sequence, of 32 bits: 0, 1, 2, …
+    seed, id, draw : int
+        The generator, the sequence and the place in it, as for ``uniform``.
     low : int
         The least integer, of int64.
     high : int

@@ -10,8 +10,8 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from entrepot.kernel import algorithms
-from entrepot.kernel.algorithms import histograms, reductions
+from entrepot.kernel import algorithms, reducer
+from entrepot.kernel.algorithms import histograms
 from kernel.backends import every_device
 from kernel.test_cuda_text import compile_for_h100
 from kernel.test_cuda_text import nvrtc as nvrtc  # a fixture
@@ -27,7 +27,7 @@ def kernels(request, monkeypatch):
     """The kernels of the device, and those of GPUs, which have to run on every device."""
     if request.param != "own":
         monkeypatch.setattr(histograms, "uses_groups", lambda device: True)
-        monkeypatch.setattr(reductions, "uses_groups", lambda device: True)
+        monkeypatch.setattr(reducer, "uses_groups", lambda device: True)
     if request.param == "global memory":
         monkeypatch.setattr(histograms, "_MOST_LOCAL_BYTES", 0)
 
@@ -128,6 +128,44 @@ class TestHistogram:
         np.testing.assert_array_equal(values_of(counts), expected, strict=True)
 
     @every_device
+    @pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "u8", "f2", "f4", "f8"])
+    @pytest.mark.parametrize(
+        "edges",
+        [
+            [-3, 0, 0, 1, 7, 1000],
+            np.array([0.0, 0.5, 0.5, 7.25, 7.25]),
+            np.array([-np.inf, -1, 2, np.inf]),
+            np.array([1, 2, 2**63], "u8"),
+            np.linspace(-60, 60, 1500, dtype="f4"),
+        ],
+        ids=["list", "repeated", "infinite", "large", "many"],
+    )
+    def test_counts_between_edges_match_numpy(self, device, kernels, dtype, edges):
+        with_fp64(device)
+        values = numbers(dtype, 5000)
+        counts, found = algorithms.histogram(on(device, values), edges)
+        expected, expected_edges = np.histogram(values, edges)
+        assert values_of(counts).tolist() == expected.tolist()
+        np.testing.assert_array_equal(values_of(found), expected_edges, strict=True)
+
+    @every_device
+    def test_edges_of_integers_are_compared_exactly(self, device, kernels):
+        """Neighbors that are equal as float64 differ."""
+        edges = np.array([2**60, 2**60 + 1, 2**60 + 2])
+        found, _ = algorithms.histogram(on(device, np.arange(2**60 - 1, 2**60 + 4)), edges)
+        assert values_of(found).tolist() == [1, 2]
+
+    @pytest.mark.host
+    def test_edges_are_those_of_the_call(self):
+        """The kernel may run after the caller has changed them."""
+        edges = np.array([0.0, 1, 2])
+        values = ep.asarray(np.full(1_000_000, 0.5), copy=True)
+        counts, found = algorithms.histogram(values, edges)
+        edges[:] = 9
+        assert counts.numpy().tolist() == [1_000_000, 0]
+        assert found.numpy().tolist() == [0, 1, 2]
+
+    @every_device
     def test_strided_array_is_read(self, device, kernels):
         values = numbers("f4", 6000).reshape(60, 100)
         found = algorithms.histogram(on(device, values)[::-2, ::3], 20, (-50, 50))
@@ -165,9 +203,19 @@ class TestHistogram:
     def test_invalid_arguments_are_refused(self):
         values = np.arange(4.0)
         with pytest.raises(TypeError, match="bins is an int"):
-            algorithms.histogram(values, [1, 2, 3])  # type: ignore[arg-type]
+            algorithms.histogram(values, 1.5)
         with pytest.raises(ValueError, match="bins is 1 or more, and 0 was given"):
             algorithms.histogram(values, 0)
+        with pytest.raises(ValueError, match=r"edges ascend, and .*3, 1.* were given: sort them"):
+            algorithms.histogram(values, [2, 3, 1])
+        with pytest.raises(ValueError, match="edges ascend"):
+            algorithms.histogram(values, [0, np.nan, 1])
+        with pytest.raises(ValueError, match="two real edges or more in one dimension"):
+            algorithms.histogram(values, [1])
+        with pytest.raises(ValueError, match="two real edges or more in one dimension"):
+            algorithms.histogram(values, np.ones((2, 2)))
+        with pytest.raises(ValueError, match="range= was given with edges"):
+            algorithms.histogram(values, [1, 2], (0, 3))
         with pytest.raises(ValueError, match=r"range ascends, and \(2, 1\) was given"):
             algorithms.histogram(values, 3, (2, 1))
         with pytest.raises(ValueError, match=r"range is finite, and .* was given"):
@@ -235,6 +283,13 @@ class TestBincount:
             algorithms.bincount(np.array([1]), length=1.5)  # type: ignore[arg-type]
 
 
+def bin_of(compared: str | None) -> dppy.DeviceFunction:
+    if compared is None:
+        return histograms._bin_of(histograms._BIN_OF_INTEGERS)
+    text = histograms._BIN_OF_ANY_EDGES if compared == "int64" else histograms._BIN_OF_EDGES
+    return histograms._bin_of(text, ep.Dtype(compared))
+
+
 KERNELS = {
     "chunks": (histograms._IN_CHUNKS, "", "int64[:, :]"),
     "groups": (histograms._IN_GROUPS, "local int32[:], ", "int32[:, :]"),
@@ -243,11 +298,11 @@ KERNELS = {
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("compared", [None, "float32", "float64"])
+@pytest.mark.parametrize("compared", [None, "float32", "float64", "int64"])
 @pytest.mark.parametrize("kind", KERNELS)
 def test_cuda_text_compiles(nvrtc, kind, compared):
     text, local, counts = KERNELS[kind]
-    code = histograms._counter(text, compared and ep.Dtype(compared), False)
+    code = histograms._counter(text, bin_of(compared), False)
     data = f"{compared}[:], {compared}[:], {compared}" if compared else "uint16[:], int64, int64"
     source = code.source("cuda", signature=f"void({data}, {local}{counts})", device="host")
     assert compile_for_h100(nvrtc, source) == "", source
@@ -263,5 +318,5 @@ def test_kernels_have_no_race_in_simulator(kind):
     memory = [dppy.LocalAccessor(5, dppy.int32)] if local else []
     size = histograms._GROUP
     ranges = (2 * size, size) if local else (rows if kind == "chunks" else 20, None)
-    histograms._counter(text, None, False).simulate[ranges](values, 5, 0, *memory, counts)
+    histograms._counter(text, bin_of(None), False).simulate[ranges](values, 5, 0, *memory, counts)
     assert counts.sum(axis=0).tolist() == [(values == each).sum() for each in range(5)]

@@ -9,8 +9,8 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from entrepot.kernel import algorithms
-from entrepot.kernel.algorithms import reductions
+from entrepot.kernel import algorithms, reducer
+from entrepot.kernel.algorithms import searches
 from kernel.backends import every_device
 from kernel.test_cuda_text import compile_for_h100
 from kernel.test_cuda_text import nvrtc as nvrtc  # a fixture
@@ -41,7 +41,8 @@ def larger(x, y):
 def kernels(request, monkeypatch):
     """The kernels of the device, and those of GPUs, which have to run on every device."""
     if request.param == "groups":
-        monkeypatch.setattr(reductions, "uses_groups", lambda device: True)
+        for module in (reducer, searches):
+            monkeypatch.setattr(module, "uses_groups", lambda device: True)
 
 
 def on(device: str, values: np.ndarray) -> ep.Array:
@@ -439,7 +440,8 @@ def texts_for_cuda(call) -> list[str]:
         return run(kernel, index)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reductions, "uses_groups", lambda device: True)
+        for module in (reducer, searches):
+            patch.setattr(module, "uses_groups", lambda device: True)
         patch.setattr(dppy.KernelFunction, "__getitem__", noted, raising=False)
         call()
     return [each.source("cuda") for each in launched]
@@ -466,10 +468,10 @@ def test_cuda_text_compiles(nvrtc, call):
 
 @pytest.mark.host
 def test_segments_of_groups_have_no_race_in_simulator():
-    combined = reductions._reduction_of(add.function)
-    names = {"convert": dppy.int64, "GROUP": reductions._GROUP, "STEPS": reductions._STEPS}
-    code = combined._other("simulated", "segments", reductions._SEGMENTS_OF_GROUPS, **names)
+    size = 64
+    code = reducer.Reducer(add.function)._kernel(
+        reducer._SEGMENTS_OF_GROUPS, 1, ep.Dtype("int64"), size
+    )
     values, offsets, out = integers(300), np.array([0, 5, 5, 170, 300]), np.zeros(4, "i8")
-    size = reductions._GROUP
-    code.simulate[4 * size, size](values, offsets, np.int64(0), out)
+    code.simulate[4 * size, size](out, values, offsets, np.int64(0))
     assert out.tolist() == sums(values, offsets)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ..._core import Array, Dtype, Event, LocalAccessor, Queue, Scalar, asarray, empty, fill
-from ..elementwise import _is_of_numpy, about
 from ..functions import DeviceFunction, KernelFunction, func, kernel
+from ..generated import function_of_text, kernel_of_text
 from ..language import DTYPES, get_global_id
-from ..reduction import _flat
-from .common import Result, function_of, made, on_queue, queue_of, uses_groups
-from .reductions import _reduction_of
+from ..operands import flat
+from ..reducer import reducer_of, uses_groups
+from .axes import layered
+from .common import Call, whole
 
 # The estimate may be wrong by rounding. The loops after it make the edges alone decide, so every
 # device finds the same bin. A nan is outside.
@@ -31,6 +33,23 @@ def bin_of(element, edges, scale):
     while b < bins - 1 and value >= convert(edges[b + 1]):
         b += 1
     return b
+"""
+
+# The greatest edge that is not above the element, by bisection.
+_BIN_OF_ANY_EDGES = """
+def bin_of(element, edges, scale):
+    bins = edges.shape[0] - 1
+    value = convert(element)
+    if not (edges[0] <= value and value <= edges[bins]):
+        return int64(-1)
+    low, high = int64(0), bins
+    while high - low > 1:
+        middle = (low + high) // 2
+        if value < edges[middle]:
+            high = middle
+        else:
+            low = middle
+    return low
 """
 
 # A uint64 above the greatest int64 is negative as an int64.
@@ -119,16 +138,24 @@ def _convert(values, out):  # type: ignore[no-untyped-def]
     out[get_global_id(0)] = values[get_global_id(0)]
 
 
+class _Bins(NamedTuple):
+    """The bins of a histogram: the device function that finds them, and its arguments."""
+
+    number: int
+    bin_of: DeviceFunction
+    #: An Array of edges, or the number of integers.
+    edges: Any
+    scale: Any
+
+
 @functools.cache
-def _counter(text: str, compared: Dtype | None, has_weights: bool) -> KernelFunction:
-    """A kernel that counts in bins of edges, which are compared in that type, or of integers."""
-    bin_of = function_of(
-        "bin_of",
-        _BIN_OF_INTEGERS if compared is None else _BIN_OF_EDGES,
-        convert=compared,
-        int64=DTYPES["int64"],
-    )
-    return made(
+def _bin_of(text: str, compared: Dtype | None = None) -> DeviceFunction:
+    return function_of_text("bin_of", text, convert=compared, int64=DTYPES["int64"])
+
+
+@functools.cache
+def _counter(text: str, bin_of: DeviceFunction, has_weights: bool) -> KernelFunction:
+    return kernel_of_text(
         "count",
         text.format(
             weights="weights, " if has_weights else "",
@@ -142,24 +169,24 @@ def _counter(text: str, compared: Dtype | None, has_weights: bool) -> KernelFunc
 
 def histogram(
     array: Any,
-    bins: int = 10,
+    bins: Any = 10,
     range: tuple[float, float] | None = None,
     *,
     weights: Any = None,
     queue: object = None,
 ) -> tuple[Any, Any]:
-    """Count the elements in bins of equal width, as ``numpy.histogram`` does.
+    """Count the elements in bins, as ``numpy.histogram`` does.
 
     A bin contains its lower edge, and the last bin both of its edges. Elements outside of the
-    range, and nans, are not counted. With ``range``, the call does not wait, unless an argument is
-    not an Array. Needs NumPy, which computes the edges.
+    range, and nans, are not counted. With ``range`` or edges, the call does not wait, unless an
+    argument is not an Array. Needs NumPy, which computes the edges.
 
     Parameters
     ----------
     array : array_like
         Real numbers, in any shape and layout.
-    bins : int, optional
-        The number of bins. The default is 10.
+    bins : int or array_like, optional
+        The number of bins of equal width, 10 by default, or ascending edges in one dimension.
     range : tuple of float, optional
         The lower edge of the first bin, and the upper edge of the last one. The default is the
         range of the elements, which the call waits for.
@@ -176,15 +203,16 @@ def histogram(
         The counts, of int64, or the sums in the type of the weights. They are NumPy's if the
         arguments are, and an Array on the device of ``queue`` otherwise.
     edges : Array or ndarray
-        The edges, one more than there are bins, of the type of ``array`` or, for integers, of
-        float64.
+        The given edges, or those of equal widths, of the type of ``array`` or, for integers, of
+        float64. There is one more than there are bins.
 
     Raises
     ------
     TypeError
-        If ``bins`` is not an int, or the elements or weights are not real numbers.
+        If ``bins`` is neither an int nor edges, or elements or weights are not real numbers.
     ValueError
-        If there is no bin, the range is not finite or descends, or the weights have another shape.
+        If there is no bin, the range is not finite, the range or the edges descend, or the weights
+        have another shape.
     ExchangeError
         If the memory of an argument cannot be viewed.
 
@@ -194,16 +222,18 @@ def histogram(
     >>> counts, edges = algorithms.histogram(np.array([1.0, 2.0, 2.5, 4.0]), 3, (1.0, 4.0))
     >>> counts.tolist(), edges.tolist()
     ([1, 2, 1], [1.0, 2.0, 3.0, 4.0])
+    >>> algorithms.histogram(np.array([1, 20, 300]), [0, 10, 100, 1000])[0].tolist()
+    [1, 1, 1]
     """
-    count = _whole("histogram", "bins", bins)
-    if count < 1:
-        raise ValueError(f"histogram(): bins is 1 or more, and {bins} was given")
-    call = _Counting("histogram", array, weights, queue)
-    edges = _edges(call.values, count, range, call.queue)
-    compared = _compared(call.values.dtype, call.queue)
-    width = float(edges[-1]) - float(edges[0])
-    scale = Scalar(count / width if math.isfinite(width) and width > 0 else 0.0, compared)
-    counts = call.counts(count, compared, on_queue(asarray(edges), call.queue), scale)
+    call = _counting("histogram", array, weights, queue)
+    values = call.arrays[0]
+    if isinstance(bins, (Array, Sequence)) or getattr(bins, "ndim", None):
+        if range is not None:
+            raise ValueError("histogram(): range= was given with edges: leave it out")
+        found, edges = _bins_of_edges(bins, values, call.queue)
+    else:
+        found, edges = _bins_of_width(whole("histogram", "bins", bins), range, values, call.queue)
+    counts = _counts(call, found)
     if call.is_numpy:
         return counts, edges
     return counts, asarray(edges).to(queue=counts.queue)
@@ -258,12 +288,12 @@ def bincount(
     >>> algorithms.bincount(np.array([3, 0, 3, 1])).tolist()
     [1, 1, 0, 2]
     """
-    call = _Counting("bincount", array, weights, queue)
-    values = call.values
+    call = _counting("bincount", array, weights, queue)
+    values = call.arrays[0]
     if not values.dtype.name.startswith(("int", "uint")):
         raise TypeError(f"bincount() counts integers, and {values.dtype} was given: convert them")
     argument = "minlength" if length is None else "length"
-    size = _whole("bincount", argument, minlength if length is None else length)
+    size = whole("bincount", argument, minlength if length is None else length)
     if size < 0:
         raise ValueError(f"bincount(): {argument} is 0 or more, and {size} was given")
     if length is None and values.size:
@@ -274,133 +304,172 @@ def bincount(
                 "length= to ignore them"
             )
         size = max(size, _extreme_of(values, _max, call.queue) + 1)
-    return call.counts(size, None, size, 0)
+    return _counts(call, _Bins(size, _bin_of(_BIN_OF_INTEGERS), size, 0))
 
 
-class _Counting:
-    """Arguments of a histogram and its queue."""
-
-    def __init__(self, name: str, array: Any, weights: Any, queue: object) -> None:
-        self._name, self._asked = name, queue
-        self._given = (array,) if weights is None else (array, weights)
-        self.is_numpy = all(map(_is_of_numpy, self._given))
-        found = []
-        for argument, each in zip(("array", "weights"), self._given, strict=False):
-            with about(f"{name}(): {argument}"):
-                found.append(asarray(each))
-        for argument, each in zip(("elements", "weights"), found, strict=False):
-            if each.dtype.name not in (_REAL if argument == "elements" else _REAL[1:]):
-                raise TypeError(
-                    f"{name}(): {argument} are real numbers, and {each.dtype} was given: convert "
-                    "them"
-                )
-        if found[-1].shape != found[0].shape:
-            raise ValueError(
-                f"{name}(): the array has the shape {found[0].shape}, and weights has "
-                f"{found[-1].shape}: give a weight for each element"
+def _counting(name: str, array: Any, weights: Any, queue: object) -> Call:
+    """The call, whose arrays are the elements and the weights, if any."""
+    arguments = {"array": array} if weights is None else {"array": array, "weights": weights}
+    call = Call(name, arguments, queue)
+    shapes = [each.shape for each in call.arrays]
+    for argument, each in zip(("elements", "weights"), call.arrays, strict=False):
+        if each.dtype.name not in (_REAL if argument == "elements" else _REAL[1:]):
+            raise TypeError(
+                f"{name}(): {argument} are real numbers, and {each.dtype} was given: convert them"
             )
-        self.queue = queue_of(found, queue)
-        flat = [_flat(on_queue(each, self.queue)) for each in found]
-        self.values = flat[0].view("uint8") if flat[0].dtype.name == "bool" else flat[0]
-        self._weights = flat[1:]
+    if shapes[-1] != shapes[0]:
+        raise ValueError(
+            f"{name}(): the array has the shape {shapes[0]}, and weights has {shapes[-1]}: give a "
+            "weight for each element"
+        )
+    call.arrays = [flat(each) for each in call.arrays]
+    if call.arrays[0].dtype.name == "bool":
+        call.arrays[0] = call.arrays[0].view("uint8")
+    return call
 
-    def counts(self, bins: int, compared: Dtype | None, edges: Any, scale: Any) -> Any:
-        """Counts in bins of ``edges``, or without a type to compare in, of the integers below."""
-        dtype = self._weights[0].dtype if self._weights else DTYPES["int64"]
-        result = Result(self._name, self._given, self.queue, (bins,), dtype, None, self._asked)
-        if bins == 0:
-            return result.returned(None)
-        if self.values.size == 0:
-            return result.returned(fill(result.written, 0, queue=self.queue))
-        rows = self._rows(bins, compared, edges, scale, dtype)
-        return result.returned(_sum_of(rows, result.written, self.queue))
 
-    def _rows(
-        self, bins: int, compared: Dtype | None, edges: Any, scale: Any, dtype: Dtype
-    ) -> Array:
-        """Counts of parts of the elements, whose sums are the result."""
-        device, size = self.queue.device, self.values.size
-        arguments = (self.values, *self._weights, edges, scale)
+def _counts(call: Call, bins: _Bins) -> Any:
+    values, *weights = call.arrays
+    dtype = weights[0].dtype if weights else DTYPES["int64"]
+    result = call.result((bins.number,), dtype)
+    if bins.number == 0:
+        return result.returned(None)
+    if values.size == 0:
+        return result.filled(0)
+    count_parts = _count_groups if uses_groups(call.queue.device) else _count_chunks
+    return result.returned(_sum_of(count_parts(call, bins, dtype), result.written, call.queue))
+
+
+def _count_chunks(call: Call, bins: _Bins, dtype: Dtype) -> Array:
+    """Counts of chunks of the elements, a row for each."""
+    device, size = call.queue.device, call.arrays[0].size
+    chunks = max(1, min(4 * device.max_compute_units, size // max(4096, 4 * bins.number)))
+    kind = _sum_type(dtype, has_float64=device.has_aspect_fp64)
+    rows = empty((chunks, bins.number + _GAP), kind, queue=call.queue)[:, : bins.number]
+    _launch(_IN_CHUNKS, (chunks, None), call, bins, rows)
+    return rows
+
+
+def _count_groups(call: Call, bins: _Bins, dtype: Dtype) -> Array:
+    """Counts of groups in local memory, a row for each, or those of all in global memory."""
+    device, size, has_weights = call.queue.device, call.arrays[0].size, len(call.arrays) > 1
+    kind: Dtype = DTYPES["int32"]
+    if has_weights:
         kind = _sum_type(dtype, has_float64=device.has_aspect_fp64)
-        has_weights = bool(self._weights)
-        if not uses_groups(device):
-            chunks = max(1, min(4 * device.max_compute_units, size // max(4096, 4 * bins)))
-            rows = empty((chunks, bins + _GAP), kind, queue=self.queue)[:, :bins]
-            code = _counter(_IN_CHUNKS, compared, has_weights)
-            code[chunks](*arguments, rows, queue=self.queue, wait=False)
-            return rows
-        if not has_weights:
-            kind = DTYPES["int32"]
-        groups = max(1, min(8 * device.max_compute_units, size // max(8 * _GROUP, 2 * bins)))
-        if bins * kind.itemsize <= min(_MOST_LOCAL_BYTES, device.local_mem_size):
-            rows = empty((groups, bins), kind, queue=self.queue)
-            code = _counter(_IN_GROUPS, compared, has_weights)
-            mine = LocalAccessor(bins, kind)
-            launch = code[groups * _GROUP, _GROUP]
-            launch(*arguments, mine, rows, queue=self.queue, wait=False)
-            return rows
-        if not has_weights and device.has_aspect_atomic64:
-            kind = DTYPES["int64"]
-        rows = empty((1, bins), kind, queue=self.queue)
-        fill(rows, 0, queue=self.queue)
-        items = min(size, device.max_compute_units * 2048)
-        code = _counter(_IN_GLOBAL_MEMORY, compared, has_weights)
-        code[items](*arguments, rows, queue=self.queue, wait=False)
+    if bins.number * kind.itemsize <= min(_MOST_LOCAL_BYTES, device.local_mem_size):
+        most = size // max(8 * _GROUP, 2 * bins.number)
+        groups = max(1, min(8 * device.max_compute_units, most))
+        rows = empty((groups, bins.number), kind, queue=call.queue)
+        mine = LocalAccessor(bins.number, kind)
+        _launch(_IN_GROUPS, (groups * _GROUP, _GROUP), call, bins, mine, rows)
         return rows
+    if not has_weights and device.has_aspect_atomic64:
+        kind = DTYPES["int64"]
+    rows = empty((1, bins.number), kind, queue=call.queue)
+    fill(rows, 0, queue=call.queue)
+    items = min(size, device.max_compute_units * 2048)
+    _launch(_IN_GLOBAL_MEMORY, (items, None), call, bins, rows)
+    return rows
+
+
+def _launch(
+    text: str, items: tuple[int, int | None], call: Call, bins: _Bins, *counts: Any
+) -> None:
+    code = _counter(text, bins.bin_of, len(call.arrays) > 1)
+    arguments = (*call.arrays, bins.edges, bins.scale, *counts)
+    code[items](*arguments, queue=call.queue, wait=False)
 
 
 def _sum_of(rows: Array, out: Array, queue: Queue) -> Event:
     """Adds the rows in their type, and converts the sums."""
-    addition = _reduction_of(_add.function)
-    layered = rows.reshape(1, *rows.shape)
-    shape = (1, 1, rows.shape[1])
+    addition = reducer_of(_add.function)
+    columns = layered(rows, [0])
+    shape = (1, 1, *columns.shape[2:])
     if rows.dtype.itemsize <= out.dtype.itemsize:
-        return addition.along_axis(layered, out.reshape(shape), queue)
+        return addition.along_axis([columns], out.reshape(shape), queue)
     sums = empty(shape, rows.dtype, queue=queue)
-    addition.along_axis(layered, sums, queue)
+    addition.along_axis([columns], sums, queue)
     return _convert[out.size](sums.reshape(-1), out, queue=queue, wait=False)
 
 
 def _extreme_of(values: Array, function: DeviceFunction, queue: Queue) -> Any:
-    found = empty(1, values.dtype, queue=queue)
-    layered = values.reshape(1, -1, 1)
-    _reduction_of(function.function).along_axis(layered, found.reshape(1, 1, 1), queue)
+    found = empty((1, 1), values.dtype, queue=queue)
+    reducer_of(function.function).along_axis([values.reshape(1, -1)], found, queue)
     return found.item()
 
 
-def _edges(values: Array, bins: int, limits: Any, queue: Queue) -> Any:
-    """NumPy's edges, as an array of NumPy."""
+def _bins_of_width(
+    count: int, limits: tuple[float, float] | None, values: Array, queue: Queue
+) -> tuple[_Bins, Any]:
+    """Bins of equal width, with NumPy's edges as an array of NumPy."""
+    if count < 1:
+        raise ValueError(f"histogram(): bins is 1 or more, and {count} was given")
+    edges = _edges(count, limits, values, queue)
+    compared = _compared(_numpy_dtype(values), queue)
+    width = float(edges[-1]) - float(edges[0])
+    scale = Scalar(count / width if math.isfinite(width) and width > 0 else 0.0, compared)
+    bin_of = _bin_of(_BIN_OF_EDGES, compared)
+    return _Bins(count, bin_of, asarray(edges).to(queue=queue), scale), edges
+
+
+def _edges(count: int, limits: tuple[float, float] | None, values: Array, queue: Queue) -> Any:
     import numpy as np
 
-    dtype = np.dtype(_numpy_name(values.dtype))
+    dtype = _numpy_dtype(values)
     if limits is None:
         functions = (_smaller, _larger) if values.size else ()
         ends = [_extreme_of(values, each, queue) for each in functions]
     else:
-        low, high = limits
-        if not low <= high:
+        ends = list(limits)
+        if not ends[0] <= ends[1]:
             raise ValueError(f"histogram(): range ascends, and {limits} was given")
-        ends = [low, high]
     if not all(math.isfinite(each) for each in ends):
         raise ValueError(
             f"histogram(): the range is finite, and {tuple(ends)} was "
             f"{'found' if limits is None else 'given'}: give a finite range="
         )
     if limits is None:
-        edges = np.histogram_bin_edges(np.array(ends, dtype), bins)
+        edges = np.histogram_bin_edges(np.array(ends, dtype), count)
     else:
-        edges = np.histogram_bin_edges(np.empty(0, dtype), bins, (ends[0], ends[1]))
+        edges = np.histogram_bin_edges(np.empty(0, dtype), count, (ends[0], ends[1]))
     return edges if queue.device.has_aspect_fp64 or edges.dtype != "f8" else edges.astype("f4")
 
 
-def _numpy_name(dtype: Dtype) -> str:
-    return "float32" if dtype.name == "bfloat16" else dtype.name
+def _bins_of_edges(edges: Any, values: Array, queue: Queue) -> tuple[_Bins, Any]:
+    """Bins of the given edges, which are copied, as an array of NumPy as well."""
+    import numpy as np
+
+    copied = np.array(edges.copy_to_host() if isinstance(edges, Array) else edges)
+    if copied.ndim != 1 or copied.size < 2 or copied.dtype.kind not in "iuf":
+        raise ValueError(
+            "histogram(): bins is an int, or two real edges or more in one dimension, and "
+            f"{edges!r} was given"
+        )
+    if not (copied[:-1] <= copied[1:]).all():
+        raise ValueError(f"histogram(): edges ascend, and {edges!r} were given: sort them")
+    common = np.result_type(_numpy_dtype(values), copied)
+    if common.kind == "f":
+        compared = _compared(common, queue)
+    else:
+        compared = DTYPES["uint64" if common.kind == "u" else "int64"]
+    if compared.name == "float32" and copied.dtype == "f8":
+        copied = copied.astype("f4")
+    on_device = asarray(copied.astype(compared.name)).to(queue=queue)
+    return _Bins(copied.size - 1, _bin_of(_BIN_OF_ANY_EDGES, compared), on_device, 0), copied
 
 
-def _compared(dtype: Dtype, queue: Queue) -> Dtype:
-    """The type that elements are compared with edges in."""
-    is_narrow = dtype.name in ("float16", "bfloat16", "float32")
-    return DTYPES["float32" if is_narrow or not queue.device.has_aspect_fp64 else "float64"]
+def _numpy_dtype(values: Array) -> Any:
+    import numpy as np
+
+    name = values.dtype.name
+    return np.dtype("float32" if name == "bfloat16" else name)
+
+
+def _compared(dtype: Any, queue: Queue) -> Dtype:
+    """The type that elements are compared with edges in, for NumPy's type."""
+    if (dtype.itemsize <= 4 and dtype.kind == "f") or not queue.device.has_aspect_fp64:
+        return DTYPES["float32"]
+    return DTYPES["float64"]
 
 
 def _sum_type(dtype: Dtype, *, has_float64: bool) -> Dtype:
@@ -415,9 +484,3 @@ _REAL = (
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
     *("float16", "bfloat16", "float32", "float64"),
 )
-
-
-def _whole(name: str, argument: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}(): {argument} is an int, and {value!r} was given")
-    return int(value.__index__())

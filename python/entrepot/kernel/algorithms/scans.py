@@ -13,22 +13,19 @@ import functools
 from typing import Any
 
 from ..._core import Array, Device, Dtype, Event, Queue, Scalar, empty
-from ..elementwise import about
 from ..functions import DeviceFunction, KernelFunction
-from ..reduction import Reduction
+from ..generated import kernel_of_text
+from ..operands import about
+from ..reducer import reducer_of, uses_groups
 from .common import (
+    CHUNK,
     GROUP,
+    ITEM_OF_TILE,
     PER_ITEM,
-    Result,
-    apart_from,
+    Call,
     chunks_of,
-    made,
-    on_queue,
     operator,
-    queue_of,
     tiles_of,
-    uses_groups,
-    vector,
 )
 
 #: Bytes of a block, whose elements the second kernel finds in the cache of the first one:
@@ -59,18 +56,16 @@ def chunk_totals(array, totals):
     totals[i] = convert(function(a, c))
 """
 
-# The last chunk has the remainder, too; its total is not used.
-_CHUNK_SCAN = """
-def chunk_scan(array, totals, out{start_parameter}{carry_parameters}):
-    i = get_global_id(0)
-    chunks = get_global_size(0)
-    size = array.shape[0] // chunks
-    first = max(i * size, 0)
-    last = array.shape[0] if i == chunks - 1 else first + size
+# The total of the last chunk is not used.
+_CHUNK_SCAN = (
+    "def chunk_scan(array, totals, out{start_parameter}{carry_parameters}):"
+    + CHUNK
+    + """
 {before}
 {scan}
 {carry}
 """
+)
 
 # Large arrays are scanned in blocks. carries[k] has all elements up to the end of the block k.
 _CHUNK_CARRY = """
@@ -123,13 +118,10 @@ _EXCLUSIVE_START = """
 
 # Work-items after the end of the array have zeros, which only reach later work-items and the total
 # of the last group. That one is not used.
-_ITEM_TOTAL = """
-    own = get_local_id(0)
-    each = {per_item}
-    size = array.shape[0]
-    first = min(get_global_id(0) * each, size)
-    last = min(first + each, size)
-    parts = local.array({group}, dtype)
+_ITEM_TOTAL = (
+    ITEM_OF_TILE
+    + """
+    parts = local.array({group}, convert)
     total = convert(0)
     if first < last:
         total = convert(array[first])
@@ -138,6 +130,7 @@ _ITEM_TOTAL = """
     parts[own] = total
     barrier(CLK_LOCAL_MEM_FENCE)
 """
+)
 
 # A tree over neighbors, which keeps the order.
 _GROUP_TOTALS = (
@@ -200,11 +193,10 @@ class Scan:
 
     def __init__(self, function: DeviceFunction) -> None:
         self.function = function
-        self._reduction = Reduction(function.function, None)
         self._kernels: dict[tuple[object, ...], KernelFunction] = {}
 
     def type_of(self, element: Dtype, device: Device) -> Dtype:
-        return self._reduction._total_type(element, device)
+        return reducer_of(self.function.function).type_of((element,), device)
 
     def run(
         self,
@@ -304,7 +296,7 @@ class Scan:
                 group=GROUP,
                 levels=GROUP.bit_length() - 1,
             )
-            found = made(name, text, function=self.function, convert=dtype, dtype=dtype)
+            found = kernel_of_text(name, text, function=self.function, convert=dtype)
             self._kernels[key] = found
         return found
 
@@ -480,20 +472,21 @@ def _scanned(
     *,
     is_exclusive: bool,
 ) -> Any:
-    values = vector(name, 0, "array", array)
+    call = Call(name, {"array": array}, queue, out, takes_vectors=True)
+    (values,) = call.arrays
     if axis not in (None, 0, -1):
         raise ValueError(
             f"{name}() got axis={axis!r} for an array of one dimension: pass 0, or leave it out"
         )
-    by = _add if function is None else operator(name, function, "two numbers").function
-    scan = _scan_of(by)
-    where = queue_of([values], queue)
-    dtype = scan.type_of(values.dtype, where.device)
-    result = Result(name, (array,), where, values.shape, dtype, out, queue)
-    values = apart_from(on_queue(values, where), result.written)
-    number = None if start is None else _number(name, start, result.array.dtype, is_exclusive)
-    last = scan.run(values, result.written, where, start=number, is_exclusive=is_exclusive)
-    return result.returned(last)
+    scan = _scan_of(_add if function is None else operator(name, function, "two numbers"))
+    result = call.result(values.shape, scan.type_of(values.dtype, call.queue.device))
+    out = result.written
+    number = None if start is None else _number(name, start, out.dtype, is_exclusive)
+    return result.returned(
+        scan.run(
+            result.apart_from(values), out, call.queue, start=number, is_exclusive=is_exclusive
+        )
+    )
 
 
 def _number(name: str, value: Any, dtype: Dtype, is_exclusive: bool) -> Scalar:

@@ -10,35 +10,25 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..._core import Array, Queue, empty
+from ..._core import Array, empty
 from ..functions import DeviceFunction, KernelFunction
+from ..generated import kernel_of_text
+from ..reducer import uses_groups
 from .common import (
+    CHUNK,
     GROUP,
+    ITEM_OF_TILE,
     PER_ITEM,
-    Result,
+    Call,
     chunks_of,
-    made,
-    on_queue,
     operator,
-    queue_of,
     tiles_of,
-    uses_groups,
-    vector,
 )
 from .scans import sums
 
-# max() tells the compiler that no index is negative.
-_CHUNK_PLACE = """
-    i = get_global_id(0)
-    chunks = get_global_size(0)
-    size = array.shape[0] // chunks
-    first = max(i * size, 0)
-    last = array.shape[0] if i == chunks - 1 else first + size
-"""
-
 _COUNT_CHUNKS = (
     "def count_chunks({parameters}, counts):"
-    + _CHUNK_PLACE
+    + CHUNK
     + """
     count = 0
     for j in range(first, last):
@@ -52,7 +42,7 @@ _COUNT_CHUNKS = (
 # chosen element remains.
 _MOVE_CHUNKS = (
     "def move_chunks({parameters}, counts, out):"
-    + _CHUNK_PLACE
+    + CHUNK
     + """
     before = 0
     for k in range(i):
@@ -66,19 +56,18 @@ _MOVE_CHUNKS = (
 """
 )
 
-_GROUP_PLACE = """
-    own = get_local_id(0)
-    size = array.shape[0]
-    first = min(get_global_id(0) * {per_item}, size)
-    last = min(first + {per_item}, size)
+_COUNT_OF_ITEM = (
+    ITEM_OF_TILE
+    + """
     count = 0
     for j in range(first, last):
         count += 1 if {chosen} else 0
 """
+)
 
 _COUNT_GROUPS = (
     "def count_groups({parameters}, counts):"
-    + _GROUP_PLACE
+    + _COUNT_OF_ITEM
     + """
     total = group.reduce(count, "add")
     if own == 0:
@@ -89,7 +78,7 @@ _COUNT_GROUPS = (
 # `ends` has the counts of all groups up to each one.
 _MOVE_GROUPS = (
     "def move_groups({parameters}, ends, out):"
-    + _GROUP_PLACE
+    + _COUNT_OF_ITEM
     + """
     group_id = get_group_id(0)
     at = group.exclusive_scan(count, "add")
@@ -118,7 +107,8 @@ def _kernel(name: str, predicate: Any) -> KernelFunction:
         chosen="mask[j]" if predicate is None else "predicate(array[j])",
         per_item=PER_ITEM,
     )
-    return made(name, text, predicate=None if predicate is None else DeviceFunction(predicate))
+    chosen = None if predicate is None else DeviceFunction(predicate)
+    return kernel_of_text(name, text, predicate=chosen)
 
 
 def select(array: Any, condition: Any, *, queue: Any = None) -> Any:
@@ -162,22 +152,19 @@ def select(array: Any, condition: Any, *, queue: Any = None) -> Any:
     >>> algorithms.select(numbers, lambda x: x % 2 == 0).tolist()
     [4]
     """
-    values = vector("select", 0, "array", array)
-    masks: list[Array] = []
-    given: tuple[Any, ...] = (array,)
     predicate = None
+    arguments = {"array": array}
     if callable(condition):
-        predicate = operator("select", condition, "one number").function
+        predicate = operator("select", condition, "one number")
     else:
-        masks, given = [_mask(condition, values)], (array, condition)
-    where = queue_of([values, *masks], queue)
-    inputs = [on_queue(each, where) for each in (values, *masks)]
-    selected = _by_groups if uses_groups(where.device) else _by_chunks
-    return selected(predicate, inputs, where, given, queue)
+        arguments["condition"] = condition
+    call = Call("select", arguments, queue, takes_vectors=True)
+    if predicate is None:
+        _check_mask(*call.arrays)
+    return (_by_groups if uses_groups(call.queue.device) else _by_chunks)(predicate, call)
 
 
-def _mask(condition: Any, values: Array) -> Array:
-    mask = vector("select", 1, "condition", condition)
+def _check_mask(values: Array, mask: Array) -> None:
     if mask.dtype.name != "bool":
         raise TypeError(
             f"select() takes a function or a mask of bools, and the mask is of {mask.dtype}: "
@@ -188,37 +175,33 @@ def _mask(condition: Any, values: Array) -> Array:
             f"select() got {values.size} elements and a mask of {mask.size}: pass a mask of the "
             "same size"
         )
-    return mask
 
 
-def _by_chunks(
-    predicate: Any, inputs: list[Array], queue: Queue, given: tuple[Any, ...], asked: Any
-) -> Any:
-    size = inputs[0].size
-    chunks = chunks_of(size, queue.device)
+def _by_chunks(predicate: Any, call: Call) -> Any:
+    queue = call.queue
+    chunks = chunks_of(call.arrays[0].size, queue.device)
     counts = empty(chunks, "int64", queue=queue)
-    _kernel("count_chunks", predicate)[chunks, 1](*inputs, counts, queue=queue, wait=False)
+    _kernel("count_chunks", predicate)[chunks, 1](*call.arrays, counts, queue=queue, wait=False)
     total = sum(memoryview(counts.copy_to_host()))
-    result = Result("select", given, queue, (total,), inputs[0].dtype, asked=asked)
-    last = None
-    if total:
-        move = _kernel("move_chunks", predicate)
-        last = move[chunks, 1](*inputs, counts, result.written, queue=queue, wait=False)
-    return result.returned(last)
+    return _moved("move_chunks", predicate, call, (chunks, 1), counts, total)
 
 
-def _by_groups(
-    predicate: Any, inputs: list[Array], queue: Queue, given: tuple[Any, ...], asked: Any
+def _by_groups(predicate: Any, call: Call) -> Any:
+    queue = call.queue
+    groups = tiles_of(call.arrays[0].size)
+    ends = empty(groups, "int64", queue=queue)
+    items = groups * GROUP, GROUP
+    _kernel("count_groups", predicate)[items](*call.arrays, ends, queue=queue, wait=False)
+    sums().run(ends, ends, queue)
+    return _moved("move_groups", predicate, call, items, ends, int(ends[-1]))
+
+
+def _moved(
+    name: str, predicate: Any, call: Call, items: tuple[int, int], counts: Array, total: int
 ) -> Any:
-    groups = tiles_of(inputs[0].size)
-    counts = empty(groups, "int64", queue=queue)
-    items = groups * GROUP
-    _kernel("count_groups", predicate)[items, GROUP](*inputs, counts, queue=queue, wait=False)
-    sums().run(counts, counts, queue)
-    total = int(counts[-1])
-    result = Result("select", given, queue, (total,), inputs[0].dtype, asked=asked)
-    last = None
-    if total:
-        move = _kernel("move_groups", predicate)
-        last = move[items, GROUP](*inputs, counts, result.written, queue=queue, wait=False)
-    return result.returned(last)
+    """The chosen elements, ``total`` of them, after the kernel of that name has moved them."""
+    result = call.result((total,), call.arrays[0].dtype)
+    if total == 0:
+        return result.returned(None)
+    move = _kernel(name, predicate)[items]
+    return result.returned(move(*call.arrays, counts, result.written, queue=call.queue, wait=False))

@@ -18,19 +18,17 @@ from typing import Any
 
 from ..._core import Array, Dtype, Event, Queue, Scalar, empty
 from ..functions import DeviceFunction, KernelFunction
+from ..generated import function_of_text, kernel_of_text
+from ..reducer import uses_groups
 from .common import (
+    CHUNK,
     GROUP,
+    ITEM_OF_TILE,
     PER_ITEM,
     TILE,
-    Result,
+    Call,
     chunks_of,
-    function_of,
-    made,
-    on_queue,
-    queue_of,
     tiles_of,
-    uses_groups,
-    vector,
 )
 from .scans import sums
 
@@ -63,19 +61,16 @@ def digit(bits, shift):
     return int64((key(bits) >> unsigned(shift)) & {mask})
 """
 
-# max() tells the compiler that no index is negative.
-_CHUNK_PLACE = """
-    i = get_global_id(0)
-    chunks = get_global_size(0)
-    size = keys.shape[0] // chunks
-    first = max(i * size, 0)
-    last = keys.shape[0] if i == chunks - 1 else first + size
+_CHUNK = (
+    CHUNK.replace("array", "keys")
+    + """
     places = private.array({bins}, int64)
 """
+)
 
 _COUNT_CHUNKS = (
     "def count_chunks(keys, counts, shift):"
-    + _CHUNK_PLACE
+    + _CHUNK
     + """
     for d in range({bins}):
         places[d] = 0
@@ -88,7 +83,7 @@ _COUNT_CHUNKS = (
 
 _MOVE_CHUNKS = (
     "def move_chunks({parameters}, counts, shift):"
-    + _CHUNK_PLACE
+    + _CHUNK
     + """
     for d in range({bins}):
         places[d] = counts[d * chunks + i]
@@ -139,14 +134,12 @@ def count_groups(keys, counts, shift):
 
 # places[d, k] is the place in the group's sorted elements where the work-item k puts its next
 # element with the digit d.
-_MOVE_GROUPS = """
-def move_groups({parameters}, counts, shift):
-    own = get_local_id(0)
+_MOVE_GROUPS = (
+    "def move_groups({parameters}, counts, shift):"
+    + ITEM_OF_TILE.replace("array", "keys")
+    + """
     groups = get_num_groups(0)
     group_id = get_group_id(0)
-    size = keys.shape[0]
-    first = min(get_global_id(0) * {per_item}, size)
-    last = min(first + {per_item}, size)
     places = local.array({bins} * {group}, int32)
     starts = local.array({bins}, int64)
     for d in range({bins}):
@@ -174,6 +167,7 @@ def move_groups({parameters}, counts, shift):
         places[d * {group} + own] += 1
         {move}
 """
+)
 
 _TEXTS = {
     "count_chunks": _COUNT_CHUNKS,
@@ -206,7 +200,7 @@ def _digit_of(dtype: Dtype, descending: bool, bits: int) -> DeviceFunction:
     )
     all_bits = (1 << width) - 1
     unsigned = Dtype(f"uint{width}")
-    key = function_of(
+    key = function_of_text(
         "key",
         text.format(
             sign=1 << (width - 1),
@@ -217,7 +211,7 @@ def _digit_of(dtype: Dtype, descending: bool, bits: int) -> DeviceFunction:
         ),
         uint8=unsigned,
     )
-    return function_of(
+    return function_of_text(
         "digit",
         _DIGIT.format(mask=(1 << bits) - 1),
         key=key,
@@ -238,7 +232,7 @@ def _kernel(
         parameters=", ".join(arrays),
         move=_move({each: each for each in arrays}),
     )
-    return made(name, text, digit=_digit_of(dtype, descending, bits))
+    return kernel_of_text(name, text, digit=_digit_of(dtype, descending, bits))
 
 
 class _Buffers:
@@ -348,7 +342,7 @@ def _kernel_alone(
             shift=number * CHUNK_BITS,
             move=_move(dict(each)),
         )
-    return made("sort_alone", text, digit=_digit_of(dtype, descending, CHUNK_BITS))
+    return kernel_of_text("sort_alone", text, digit=_digit_of(dtype, descending, CHUNK_BITS))
 
 
 def _sort_in_parts(steps: list[_Step], dtype: Dtype, descending: bool, queue: Queue) -> Event:
@@ -410,11 +404,13 @@ def sort(array: Any, *, descending: bool = False, queue: Any = None) -> Any:
     >>> algorithms.sort(np.array([0.5, np.nan, 2.0]), descending=True).tolist()
     [2.0, 0.5, nan]
     """
-    values, where = _keys("sort", array, [], queue)
-    result = Result("sort", (array,), where, values.shape, values.dtype, asked=queue)
+    call = Call("sort", {"array": array}, queue, takes_vectors=True)
+    (values,) = call.arrays
+    _check_keys(call, values)
+    result = call.result(values.shape, values.dtype)
     if values.size == 0:
         return result.returned(None)
-    return result.returned(_sort(on_queue(values, where), where, descending, result.written))
+    return result.returned(_sort(values, call.queue, descending, result.written))
 
 
 def argsort(array: Any, *, descending: bool = False, queue: Any = None) -> Any:
@@ -451,12 +447,13 @@ def argsort(array: Any, *, descending: bool = False, queue: Any = None) -> Any:
     >>> algorithms.argsort(np.array([3, 1, 2, 1])).tolist()
     [1, 3, 2, 0]
     """
-    values, where = _keys("argsort", array, [], queue)
-    result = Result("argsort", (array,), where, values.shape, "int64", asked=queue)
+    call = Call("argsort", {"array": array}, queue, takes_vectors=True)
+    (values,) = call.arrays
+    _check_keys(call, values)
+    result = call.result(values.shape, "int64")
     if values.size == 0:
         return result.returned(None)
-    last = _sort(on_queue(values, where), where, descending, None, None, result.written)
-    return result.returned(last)
+    return result.returned(_sort(values, call.queue, descending, None, None, result.written))
 
 
 def sort_by_key(
@@ -499,27 +496,27 @@ def sort_by_key(
     >>> keys.tolist(), values.tolist()
     ([1, 2, 3], [0.1, 0.2, 0.3])
     """
-    payload = vector("sort_by_key", 1, "values", values)
-    ordered, where = _keys("sort_by_key", keys, [payload], queue)
+    call = Call("sort_by_key", {"keys": keys, "values": values}, queue, takes_vectors=True)
+    ordered, payload = call.arrays
+    _check_keys(call, ordered)
     if payload.shape != ordered.shape:
         raise ValueError(
             f"sort_by_key() got {ordered.size} keys and {payload.size} values: pass a value for "
             "each key"
         )
-    given, shape = (keys, values), ordered.shape
-    result = Result("sort_by_key", given, where, shape, ordered.dtype, asked=queue)
-    result_values = Result("sort_by_key", given, where, shape, payload.dtype, asked=queue)
+    sorted_keys = call.result(ordered.shape, ordered.dtype)
+    sorted_values = call.result(ordered.shape, payload.dtype)
     last = None
     if ordered.size:
         last = _sort(
-            on_queue(ordered, where),
-            where,
+            ordered,
+            call.queue,
             descending,
-            result.written,
-            _movable(on_queue(payload, where)),
-            _movable(result_values.written),
+            sorted_keys.written,
+            _movable(payload),
+            _movable(sorted_values.written),
         )
-    return result.returned(last), result_values.returned(last)
+    return sorted_keys.returned(last), sorted_values.returned(last)
 
 
 def _movable(array: Array) -> Array:
@@ -527,14 +524,11 @@ def _movable(array: Array) -> Array:
     return _bits_of(array) if array.dtype.name in ("float16", "bfloat16") else array
 
 
-def _keys(function: str, keys: Any, others: list[Array], queue: Any) -> tuple[Array, Queue]:
-    """The array to sort by, and the queue to run on."""
-    values = vector(function, 0, "keys" if others else "array", keys)
-    name = values.dtype.name
-    is_number = name == "bool" or name in _INFINITIES or name.startswith(("int", "uint"))
-    if not is_number or values.dtype.bits not in (8, 16, 32, 64) or values.dtype.lanes != 1:
+def _check_keys(call: Call, keys: Array) -> None:
+    dtype = keys.dtype
+    is_number = dtype.name.startswith(("bool", "int", "uint")) or dtype.name in _INFINITIES
+    if not is_number or dtype.bits not in (8, 16, 32, 64) or dtype.lanes != 1:
         raise TypeError(
-            f"{function}() orders bools, integers and floats of 8 to 64 bits, and the elements are "
-            f"{name}: sort by a number of each, such as np.abs(x)"
+            f"{call.name}() orders bools, integers and floats of 8 to 64 bits, and the elements "
+            f"are {dtype.name}: sort by a number of each, such as np.abs(x)"
         )
-    return values, queue_of([values, *others], queue)

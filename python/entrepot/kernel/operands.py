@@ -1,0 +1,63 @@
+"""Array arguments of functions that run kernels: errors about them, overlaps, copies and views."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from .._core import Array, EntrepotError, copy, empty
+
+
+@contextlib.contextmanager
+def about(argument: str) -> Iterator[None]:
+    """Adds the argument to the message of an error raised within."""
+    try:
+        yield
+    except (EntrepotError, TypeError, ValueError, OverflowError) as error:
+        error.args = (f"{argument}: {error}",)
+        raise
+
+
+def is_of_numpy(value: object) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def _bytes_of(array: Array) -> tuple[int, int]:
+    spans = [
+        stride * (extent - 1) * array.itemsize
+        for extent, stride in zip(array.shape, array.strides, strict=True)
+    ]
+    low = array.data_ptr + sum(span for span in spans if span < 0)
+    return low, array.data_ptr + sum(span for span in spans if span > 0) + array.itemsize
+
+
+def overlap(result: Array, operand: Array) -> bool:
+    """True if an element may be written before it is read, which is not so if both have the same
+    layout.
+    """
+    if 0 in (result.size, operand.size):
+        return False
+    if (result.data_ptr, result.shape, result.strides) == (
+        operand.data_ptr,
+        operand.shape,
+        operand.strides,
+    ):
+        return False
+    (begin, end), (other_begin, other_end) = _bytes_of(result), _bytes_of(operand)
+    return begin < other_end and other_begin < end
+
+
+def copied(array: Array) -> Array:
+    made = empty(array.shape, array.dtype, queue=array.queue)
+    copy(made, array)
+    return made
+
+
+def flat(array: Array) -> Array:
+    """The array in one dimension: a view, or a copy if its strides allow no view."""
+    try:
+        return array.reshape(-1)
+    except ValueError:
+        return array.to(array.device).reshape(-1)
