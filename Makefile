@@ -14,7 +14,8 @@
 #   - make bindings   the modules of C libraries, from their headers, with tools/bindgen (make bindgen)
 #   - make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests and Python's threads under
 #                     ThreadSanitizer
-#   - make fuzz       random kernels, then random objects of the exchange, for SECONDS=60 each, with fresh seeds; FUZZ_ARGS="--seed 7"
+#   - make fuzz       random kernels, calls of algorithms, and objects of the exchange, for SECONDS=60 each, with fresh seeds;
+#                     FUZZ_ARGS="--seed 7"
 #   - make gpu        build and test on a machine with an NVIDIA GPU and its Python; PARTS="build cpp interop"
 #   - make develop    editable: changes below python/entrepot/ need no new installation
 #   - make wheels     a wheel for other distributions, in build/wheels
@@ -127,10 +128,10 @@ conformance: install $(call group,test peers-all)
 
 SECONDS := 60
 
-# The second one runs even if the first one fails.
+# Each one runs even if an earlier one fails.
 fuzz: install $(call group,test $(peers))
 	status=0
-	for tool in fuzz_kernels fuzz_exchange; do $(PY) tools/$$tool.py --seconds $(SECONDS) $(FUZZ_ARGS) || status=1; done
+	for tool in fuzz_kernels fuzz_algorithms fuzz_exchange; do $(PY) tools/$$tool.py --seconds $(SECONDS) $(FUZZ_ARGS) || status=1; done
 	exit $$status
 
 # Installs nothing, since such machines may have no access to a registry.

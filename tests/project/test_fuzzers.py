@@ -153,6 +153,21 @@ read = contract.cases.bytes_of
 contract.cases.bytes_of = lambda view: read(view)[::-1] if view.ndim > 1 else read(view)
 """
 
+#: Places of argmin and argmax in rows are those in a run of elements.
+WRONG_PLACES = """
+from entrepot.kernel.algorithms import searches
+
+searches._SEARCH_RUNS = searches._SEARCH_RUNS.replace("found = start + j", "found = j")
+"""
+#: The stable sort of groups puts equal elements of a work-item into another order.
+UNSTABLE_GROUPS = """
+from entrepot.kernel.algorithms import sorting
+
+text = sorting._TEXTS["move_groups"]
+before, last_loop = text.rsplit("for j in range(first, last):", 1)
+sorting._TEXTS["move_groups"] = before + "for j in range(last - 1, first - 1, -1):" + last_loop
+"""
+
 #: Children append a line for each case to a file beside this one.
 NAMES = """
 import hashlib, json, pathlib
@@ -264,7 +279,7 @@ def test_run_of_void_cases_fails(tmp_path):
     assert re.search(r"4 cases are void, .*: simulator: the simulator is broken", done.stdout)
 
 
-@pytest.mark.parametrize("tool", ["fuzz_kernels", "fuzz_exchange"])
+@pytest.mark.parametrize("tool", ["fuzz_kernels", "fuzz_algorithms", "fuzz_exchange"])
 def test_run_without_cases_fails(tmp_path, tool):
     done = fuzz(tool, tmp_path, "--cases", "0")
     assert done.returncode == 1 and "no case was tested" in done.stdout, done.stdout + done.stderr
@@ -305,11 +320,25 @@ def test_broken_exchange_is_reported_and_minimized(tmp_path):
     assert "'exports': []" in script and "'layout': []" in script
 
 
+@pytest.mark.parametrize(
+    ("load", "word"), [(WRONG_PLACES, "'argm"), (UNSTABLE_GROUPS, "sort")], ids=["places", "sort"]
+)
+def test_broken_algorithm_is_reported_and_minimized(tmp_path, load, word):
+    done = fuzz("fuzz_algorithms", tmp_path, "--backend", "host", load=load)
+    script = reproducer(done, tmp_path)
+    assert word in script
+    assert re.search(r"'steps': \[1(, 1)*\]", script), "not minimized:\n" + script[:2000]
+
+
 def test_same_seed_gives_same_cases(tmp_path):
     """A case that passes leaves no script."""
-    for tool, *words in (("fuzz_kernels", "--backend", "host"), ("fuzz_exchange",)):
+    on_host = "--backend", "host"
+    tools = ("fuzz_kernels", *on_host), ("fuzz_algorithms", *on_host), ("fuzz_exchange",)
+    for tool, *words in tools:
         first, second = (fuzz(tool, tmp_path, *words, "--cases", "3", load=NAMES) for _ in range(2))
         assert first.returncode == second.returncode == 0, first.stdout + first.stderr
     assert not (tmp_path / "found").exists()
     seen = (tmp_path / "seen").read_text().splitlines()
-    assert len(seen) == 12 and seen[:3] == seen[3:6] and seen[6:9] == seen[9:]
+    assert len(seen) == 18
+    for at in range(0, 18, 6):
+        assert seen[at : at + 3] == seen[at + 3 : at + 6]

@@ -11,12 +11,11 @@ import entrepot as ep
 import entrepot.kernel as dppy
 from entrepot.kernel import random
 from kernel.backends import every_backend, every_compiled_dialect, every_device
+from kernel.philox import MASK, block, integer, philox
 from kernel.test_cuda_text import compile_for_h100
 from kernel.test_cuda_text import nvrtc as nvrtc  # a fixture
 
 pytestmark = pytest.mark.numpy
-
-MASK = 0xFFFFFFFF
 
 #: From kat_vectors of Random123: counter, key, words.
 VECTORS = [
@@ -28,32 +27,6 @@ VECTORS = [
         [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1],
     ),
 ]
-
-
-def philox(counter: list[int], key: list[int]) -> list[int]:
-    """The reference, in integers of Python."""
-    (a, b, c, d), (k, m) = counter, key
-    for _ in range(10):
-        p, q = 0xD2511F53 * a, 0xCD9E8D57 * c
-        a, b, c, d = (q >> 32) ^ b ^ k, q & MASK, (p >> 32) ^ d ^ m, p & MASK
-        k, m = (k + 0x9E3779B9) & MASK, (m + 0xBB67AE85) & MASK
-    return [a, b, c, d]
-
-
-def block(seed: int, id: int, draw: int, purpose: int) -> tuple[int, int]:
-    seed, id = seed % 2**64, id % 2**64
-    a, b, c, d = philox([id & MASK, id >> 32, draw & MASK, purpose], [seed & MASK, seed >> 32])
-    return a << 32 | b, c << 32 | d
-
-
-def integer(seed: int, id: int, draw: int, low: int, high: int) -> int:
-    """The reference, by products of any size."""
-    count, purpose = high - low, 2
-    while True:
-        for word in block(seed, id, draw, purpose):
-            if word * count % 2**64 >= 2**64 % count:
-                return low + (word * count >> 64)
-        purpose += 1
 
 
 @dppy.kernel
