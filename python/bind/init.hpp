@@ -13,6 +13,7 @@ void init_create(nanobind::module_ &m);
 void init_array_handle(nanobind::module_ &m);
 void init_launch(nanobind::module_ &m);
 void init_kernel(nanobind::module_ &m);
+void init_struct_layout(nanobind::module_ &m);
 void init_code_cache(nanobind::module_ &m);
 void init_c_api(nanobind::module_ &m);
 void init_foreign_allocator(nanobind::module_ &m);

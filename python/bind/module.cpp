@@ -225,6 +225,7 @@ NB_MODULE(_core, m) {
     init_array_handle(m);
     init_launch(m);
     init_kernel(m);
+    init_struct_layout(m);
     init_code_cache(m);
     init_c_api(m);
     init_memory(m);

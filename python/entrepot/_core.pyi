@@ -2464,6 +2464,8 @@ class LocalAccessor:
     ------
     TypeError
         If ``shape`` is not made of ints, or ``dtype`` is not a type.
+    KernelError
+        If ``dtype`` has fields that kernels do not support.
 
     Examples
     --------
@@ -2488,8 +2490,17 @@ class LocalAccessor:
         """Extents, in elements."""
 
     @property
-    def dtype(self) -> Dtype:
-        """The type of an element."""
+    def dtype(self) -> Any:
+        """The type of an element: a Dtype, or a structured dtype of NumPy."""
+
+class StructLayout:
+    """Layout of a struct, as kernels see it. For entrepot.kernel.structs."""
+
+    def __init__(self, itemsize: int, fields: object) -> None: ...
+
+def vector_components(vectors: Array) -> dict[str, Array]: ...
+
+def struct_field(bytes: Array, itemsize: int, dtype: object, offset: int, extents: object, strides: object) -> Array: ...
 
 def cache_directory() -> bytes:
     """

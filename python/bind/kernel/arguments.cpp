@@ -1,5 +1,8 @@
 #include "arguments.hpp"
 
+#include "language.hpp"
+#include "struct_layout.hpp"
+
 #include "../array/create.hpp"
 #include "../array/scalar.hpp"
 #include "../array_object/array_object.hpp"
@@ -99,6 +102,17 @@ bool repeats_elements(const Array &array) {
     return array.layout().byte_range(array.itemsize()).size() / array.itemsize() < array.size();
 }
 
+PyTypeObject *struct_array_type() {
+    return reinterpret_cast<PyTypeObject *>(language().struct_array);
+}
+
+// True for an instance of StructArray and for NumPy's records. Other arrays of structs are found
+// when their import fails.
+bool may_be_struct(PyObject *object) {
+    return Py_IS_TYPE(object, struct_array_type()) ||
+           std::string_view(Py_TYPE(object)->tp_name) == "numpy.void";
+}
+
 std::string text_of(const Array &array) {
     return text_of(
         Signature{{Argument::Kind::array, array.dtype(), static_cast<std::uint32_t>(array.ndim()),
@@ -167,6 +181,8 @@ std::vector<kernel::ArgumentType> types_of(const Signature &signature) {
 // -------------------------------------------------------------------- arguments
 
 inline void CallArguments::add_array(const Array &array) {
+    if (array.dtype().lanes != 1 && kernel::lanes_are_named(array.dtype().lanes)) [[unlikely]]
+        return add_fields(array, kernel::vector_type(array.dtype()));
     const kernel::Argument &argument = all_.emplace_back(array);
     if (first_on_device_ && array.device() == first_on_device_->array->device()) [[likely]]
         return;
@@ -181,7 +197,7 @@ inline void CallArguments::add_array(const Array &array) {
 [[gnu::hot]] CallArguments::CallArguments(std::span<PyObject *const> given,
                                           const kernel::syntax::Function &function,
                                           std::span<const Signature> signatures)
-    : function_(function), all_(given.size()) {
+    : function_(&function), all_(given.size()) {
     ENTREPOT_ASSERT(holds_gil());
     if (given.size() != function.parameters.size()) [[unlikely]] {
         std::string names;
@@ -192,11 +208,13 @@ inline void CallArguments::add_array(const Array &array) {
                     names.empty() ? "" : ")", ", and ", given.size(), " were given");
     }
     const Signature *const signature = matching_signature(given, signatures);
-    for (std::size_t i = 0; i < given.size(); ++i)
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        parameter_ = i;
         if (!signature && is_array(given[i])) [[likely]]
             add_array(array_of(given[i]));
         else
             add(given[i], signature ? &(*signature)[i] : nullptr);
+    }
 }
 
 // Each array is released immediately, like one that a caller drops: a launch holds references to
@@ -227,19 +245,18 @@ const Signature *CallArguments::matching_signature(std::span<PyObject *const> gi
             return &signature;
     }
     if (signatures.front().size() != given.size())
-        throw Error(ErrorKind::type, "kernel '", function_.name, "' has the signature (",
+        throw Error(ErrorKind::type, "kernel '", function_->name, "' has the signature (",
                     text_of(signatures.front()), "), and ", given.size(), " arguments were given");
     return &signatures.front();
 }
 
 std::string CallArguments::argument_name(std::size_t position) const {
-    return sentence_of("kernel '", function_.name, "': argument ", position, " (",
-                       function_.parameters[position].name, ")");
+    return sentence_of("kernel '", function_->name, "': argument ", position, " (",
+                       function_->parameters[position].name, ")");
 }
 
 void CallArguments::refuse(PyObject *object, const DeclaredParameter &declared) const {
-    const std::size_t position = all_.size();
-    throw Error(ErrorKind::type, argument_name(position), " is ",
+    throw Error(ErrorKind::type, argument_name(parameter_), " is ",
                 is_array(object) ? text_of(array_of(object))
                                  : sentence_of("a ", Py_TYPE(object)->tp_name),
                 ", and the signature says ", text_of(Signature{declared}));
@@ -266,7 +283,9 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
         if (declared &&
             (declared->kind != Argument::Kind::local || declared->dtype != local->dtype))
             refuse(object, *declared);
-        all_.emplace_back(Argument::local(local->dtype, local->shape));
+        add_local(*local);
+    } else if (may_be_struct(object) && add_split(object, declared)) {
+        return;
     } else if (const std::optional<TypedScalar> typed = typed_scalar_from(object)) {
         if (declared)
             refuse(object, *declared);
@@ -282,7 +301,7 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
 
 void CallArguments::refuse_local_memory(PyObject *object) const {
     if (try_cast<LocalMemory>(object))
-        throw Error(ErrorKind::type, argument_name(all_.size()),
+        throw Error(ErrorKind::type, argument_name(parameter_),
                     " is an entrepot.LocalMemory, which does not know its elements' type: give "
                     "entrepot.kernel.LocalAccessor(shape, "
                     "dtype)");
@@ -296,7 +315,7 @@ void CallArguments::add_declared(PyObject *object, Dtype dtype) {
         all_.emplace_back(dtype, typed && typed->dtype == dtype ? typed->scalar
                                                                 : scalar_from(object, dtype));
     } catch (const Error &error) {
-        throw Error(error.kind(), argument_name(all_.size()), ", which the signature says is ",
+        throw Error(error.kind(), argument_name(parameter_), ", which the signature says is ",
                     dtype, ": ", error.what());
     }
 }
@@ -306,7 +325,7 @@ void CallArguments::add_number(PyObject *object, Dtype dtype) {
     if (dtype == dtypes::int64)
         PyLong_AsLongLongAndOverflow(object, &overflow);
     if (overflow != 0)
-        throw Error(ErrorKind::overflow, argument_name(all_.size()),
+        throw Error(ErrorKind::overflow, argument_name(parameter_),
                     " is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is "
                     "one of another type");
     has_floats_ |= dtype == dtypes::float64 || dtype == dtypes::complex128;
@@ -318,7 +337,7 @@ void CallArguments::refuse_sequence(PyObject *object, std::size_t position) cons
         return;
     throw Error(ErrorKind::type, argument_name(position), " is a ", Py_TYPE(object)->tp_name,
                 ", and a kernel takes arrays and numbers: make an array of it, as in numpy.array(",
-                function_.parameters[position].name, ", 'float32')");
+                function_->parameters[position].name, ", 'float32')");
 }
 
 // Imports the object; errors name the argument.
@@ -331,12 +350,87 @@ Array CallArguments::imported(PyObject *object, std::size_t position) const {
     }
 }
 
+// Adds the numbers of a struct, or the arrays of the fields of an array of structs.
+// Returns: false if the object has no fields.
+bool CallArguments::add_split(PyObject *object, const DeclaredParameter *declared) {
+    const Reference split = checked(PyObject_CallOneArg(language().split_struct, object));
+    if (split.get() == Py_None)
+        return false;
+    if (PyUnicode_Check(split.get()))
+        throw Error(ErrorKind::kernel, argument_name(parameter_), ": ",
+                    PyUnicode_AsUTF8(split.get()));
+    if (declared)
+        throw Error(ErrorKind::type, argument_name(parameter_),
+                    " is a struct, which signatures do not name: leave the signature out");
+    kernel::StructTypePtr type = struct_type_of(PyTuple_GET_ITEM(split.get(), 0));
+    PyObject *const parts = PyTuple_GET_ITEM(split.get(), 1);
+    if (!is_array(parts)) {
+        add_numbers_of(parts, std::move(type));
+        return true;
+    }
+    watched_ |= python::is_watched(array_of(parts)) && !Py_IS_TYPE(object, struct_array_type());
+    add_fields(array_of(parts), std::move(type));
+    return true;
+}
+
+// `whole`: an array of vectors, or the bytes of an array of structs.
+void CallArguments::add_fields(const Array &whole, kernel::StructTypePtr type) {
+    const StructElements elements(whole, *type);
+    const kernel::StructForm form =
+        elements.is_contiguous() ? kernel::StructForm::contiguous : kernel::StructForm::array;
+    structs_.resize(function_->parameters.size());
+    structs_[parameter_] = {form, type};
+    const std::uint32_t id =
+        whole.layout().may_overlap_itself() ? 0 : static_cast<std::uint32_t>(parameter_ + 1);
+    try {
+        kernel::for_each_number(*type, [&](const std::string &, const auto &field) {
+            add_array(fields_.emplace_back(elements.field(field)));
+            all_.data()[all_.size() - 1].struct_id = id;
+        });
+    } catch (const Error &error) {
+        throw Error(error.kind(), argument_name(parameter_), ": ", error.what());
+    }
+}
+
+// Local memory of structs is one array for each number.
+void CallArguments::add_local(const LocalAccessor &local) {
+    if (!local.type) {
+        all_.emplace_back(Argument::local(local.dtype, local.shape));
+        return;
+    }
+    structs_.resize(function_->parameters.size());
+    structs_[parameter_] = {kernel::StructForm::array, local.type};
+    kernel::for_each_number(*local.type, [&](const std::string &, const auto &field) {
+        std::vector<std::int64_t> shape = local.shape;
+        shape.insert(shape.end(), field.extents.begin(), field.extents.end());
+        all_.emplace_back(Argument::local(field.dtype, shape));
+    });
+}
+
+void CallArguments::add_numbers_of(PyObject *numbers, kernel::StructTypePtr type) {
+    structs_.resize(function_->parameters.size());
+    structs_[parameter_] = {kernel::StructForm::value, std::move(type)};
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(numbers); ++i) {
+        const std::optional<TypedScalar> typed = typed_scalar_from(PyTuple_GET_ITEM(numbers, i));
+        ENTREPOT_ASSERT(typed);
+        all_.emplace_back(typed->dtype, typed->scalar);
+    }
+}
+
 void CallArguments::add_imported(PyObject *object, const DeclaredParameter *declared) {
     if (imported_.size() == 0)
-        imported_.reserve(function_.parameters.size());
-    const Array &array = imported_.emplace_back(imported(object, all_.size()));
+        imported_.reserve(function_->parameters.size());
+    std::optional<Array> found;
+    try {
+        found = imported(object, parameter_);
+    } catch (const Error &) {
+        if (!add_split(object, declared))
+            throw;
+        return;
+    }
+    const Array &array = imported_.emplace_back(*std::move(found));
     if (declared && !fits(*declared, array))
-        throw Error(ErrorKind::type, argument_name(all_.size()), " is ", text_of(array),
+        throw Error(ErrorKind::type, argument_name(parameter_), " is ", text_of(array),
                     ", and the signature says ", text_of(Signature{*declared}));
     watched_ |= python::is_watched(array);
     add_array(array);
@@ -363,10 +457,10 @@ void CallArguments::require_one_context() const {
         return;
     const auto shown = [&](const Argument &each) {
         const auto position = static_cast<std::size_t>(&each - all_.data());
-        return sentence_of("argument ", position, " (", function_.parameters[position].name,
+        return sentence_of("argument ", position, " (", function_->parameters[position].name,
                            ") is in ", each.array->context(), " on ", each.array->device());
     };
-    throw Error(ErrorKind::kernel, "launch of '", function_.name, "': ", shown(*first_on_device_),
+    throw Error(ErrorKind::kernel, "launch of '", function_->name, "': ", shown(*first_on_device_),
                 ", and ", shown(*elsewhere),
                 ": compute follows data, so all arrays have to be on one device; move one with "
                 ".to(device), or name the queue with "
@@ -466,8 +560,8 @@ void CallArguments::copy_to_device(const kernel::Compiled &compiled, const Queue
     };
     for (const Copy &each : copies_)
         if (compiled.written[each.position] && each.host->layout().may_overlap_itself())
-            throw Error(ErrorKind::kernel, "launch of '", function_.name, "': argument ",
-                        each.position, " (", function_.parameters[each.position].name,
+            throw Error(ErrorKind::kernel, "launch of '", function_->name, "': argument ",
+                        each.position, " (", function_->parameters[each.position].name,
                         ") is written, several of its elements share one place in memory, and ",
                         queue.device(),
                         " cannot read host memory: copy it there with to_device() and give that");

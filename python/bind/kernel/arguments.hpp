@@ -7,10 +7,14 @@
 #pragma once
 #include <Python.h>
 
+#include "../support/reference.hpp"
+
 #include <entrepot/core/small_vector.hpp>
+#include <kernel/frontend/structs.hpp>
 #include <kernel/runtime/launch.hpp>
 
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,7 +44,9 @@ std::vector<kernel::ArgumentType> types_of(const Signature &signature);
 // Argument of kernels: local memory whose size is known only at launch.
 struct LocalAccessor {
     std::vector<std::int64_t> shape;
-    Dtype dtype{};
+    Dtype dtype{};               // unless `type` is set
+    kernel::StructTypePtr type;  // of structs or vectors
+    Reference spelling;          // of the dtype, if it is NumPy's; owned
 };
 
 class CallArguments {
@@ -55,7 +61,18 @@ public:
     CallArguments(const CallArguments &) = delete;
     CallArguments &operator=(const CallArguments &) = delete;
 
+    // Arguments of the kernel. Each number of a struct is one of its own.
     std::span<const kernel::Argument> all() const noexcept { return all_; }
+    // Arguments that are structs, by parameter; empty if none is.
+    const std::vector<kernel::StructArgument> &structs() const noexcept { return structs_; }
+    // Sets the function that messages name.
+    //
+    // Requires: it has a parameter for each of all().
+    // Lifetime: borrows the function.
+    void name_by(const kernel::syntax::Function &function) noexcept {
+        ENTREPOT_ASSERT(function.parameters.size() == all_.size());
+        function_ = &function;
+    }
     // all() with `no_alias` set for arrays that share no element with another one.
     std::span<const kernel::Argument> with_aliases() noexcept {
         kernel::find_aliases(all_);
@@ -92,6 +109,10 @@ private:
     void add_array(const Array &array);
     void add(PyObject *object, const DeclaredParameter *declared);
     void add_imported(PyObject *object, const DeclaredParameter *declared);
+    bool add_split(PyObject *object, const DeclaredParameter *declared);
+    void add_fields(const Array &whole, kernel::StructTypePtr type);
+    void add_local(const LocalAccessor &local);
+    void add_numbers_of(PyObject *numbers, kernel::StructTypePtr type);
     void add_declared(PyObject *object, Dtype dtype);
     void add_number(PyObject *object, Dtype dtype);
     void refuse_local_memory(PyObject *object) const;
@@ -116,7 +137,10 @@ private:
     void allocate_one(std::span<Copy *const> copies, const Queue &queue);
     void allocate_overlapping(std::span<Copy *const> copies, const Queue &queue);
 
-    const kernel::syntax::Function &function_;
+    const kernel::syntax::Function *function_;
+    std::size_t parameter_ = 0;  // place of the argument that is being added
+    std::vector<kernel::StructArgument> structs_;
+    std::deque<Array> fields_;  // arrays of fields; `all_` points to them
     SmallVector<kernel::Argument, 10> all_;
     const kernel::Argument *first_on_device_ = nullptr;
     bool has_host_memory_ = false;  // that a device may not be able to access

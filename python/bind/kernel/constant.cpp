@@ -8,6 +8,7 @@
 #include "../support/nb_cast.hpp"
 #include "../support/reference.hpp"
 #include "language.hpp"
+#include "struct_layout.hpp"
 
 #include <entrepot/array/copy.hpp>
 
@@ -121,6 +122,13 @@ Constant elements_of(const Array &array) {
     return {std::shared_ptr<const ConstantArray>(std::move(elements)), false, {}};
 }
 
+Constant dtype_constant(PyObject *object) {
+    if (has_base(Py_TYPE(object), "numpy.dtype"))
+        if (kernel::StructTypePtr type = struct_type_from(object))
+            return {std::move(type), false, {}};
+    return {dtype_from(object), false, {}};
+}
+
 bool is_array_like(PyObject *object) {
     return is_array(object) || has_base(Py_TYPE(object), "numpy.ndarray");
 }
@@ -138,6 +146,7 @@ struct ToText {
     }
     void operator()(const std::string &value) const { out << "s" << value.size() << ":" << value; }
     void operator()(Dtype value) const { out << value; }
+    void operator()(const kernel::StructTypePtr &type) const { out << kernel::text_of(*type); }
     void operator()(const ConstantTuple &items) const {
         out << "(";
         for (const Constant &item : items)
@@ -177,7 +186,7 @@ std::optional<Constant> constant_from(PyObject *object) {
         return known ? std::optional(std::move(constant)) : std::nullopt;
     }
     if (is_dtype(object))
-        return Constant{dtype_from(object), false, {}};
+        return dtype_constant(object);
     if (is_array_like(object))
         return elements_of(is_array(object) ? array_of(object) : import_operand(object));
     return std::nullopt;

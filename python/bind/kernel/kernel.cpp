@@ -13,6 +13,7 @@
 #include "../support/nb_cast.hpp"
 #include "../support/parameters.hpp"
 #include "ranges.hpp"
+#include "struct_layout.hpp"
 
 #include <kernel/compiler.hpp>
 #include <kernel/frontend/functions.hpp>
@@ -53,10 +54,9 @@ constexpr std::size_t max_versions = 64;
     Translated read = translate(kernel->function);
     const auto known = std::ranges::find(
         versions, read.captured, [](const VersionPtr &version) { return version->captured; });
-    auto code =
-        known != versions.end()
-            ? (*known)->code
-            : std::make_shared<kernel::Specializations>(std::move(read.function), kernel->options);
+    auto code = known != versions.end()
+                    ? (*known)->code
+                    : std::make_shared<Codes>(std::move(read.function), kernel->options);
     VersionPtr current(Version{std::move(read.guards), std::move(read.captured), std::move(code)});
     VersionPtr dropped;  // released once the list is consistent again
     if (known != versions.end() || versions.size() == max_versions) {
@@ -68,14 +68,44 @@ constexpr std::size_t max_versions = 64;
     return current;
 }
 
+Codes::Newest Codes::newest() const noexcept {
+    const kernel::Specializations *const code = newest_.load(std::memory_order_acquire);
+    return code ? Newest{code->newest(), code->function()} : Newest{};
+}
+
+std::size_t Codes::size() const {
+    const std::scoped_lock alone(mutex_);
+    std::size_t count = plain_.size();
+    for (const auto &each : split_)
+        count += each->code.size();
+    return count;
+}
+
+kernel::Specializations &Codes::of_structs(const std::vector<kernel::StructArgument> &structs) {
+    const auto equal = [](const kernel::StructArgument &a, const kernel::StructArgument &b) {
+        return kernel::same(a, b);
+    };
+    const std::scoped_lock alone(mutex_);
+    for (const auto &each : split_)
+        if (std::ranges::equal(each->structs, structs, equal))
+            return each->code;
+    split_.push_back(std::make_unique<Split>(
+        structs, kernel::with_structs(*plain_.function(), structs), plain_.options()));
+    return split_.back()->code;
+}
+
 const kernel::Specialization &specialization_for(const Version &version,
+                                                 kernel::Specializations &code,
                                                  std::span<const kernel::Argument> arguments,
                                                  const ep_range &range, const Queue &queue) {
     const kernel::Key key(arguments, range.ndim, queue.device(), queue.context());
-    if (const kernel::Specialization *made = version.code->find(key, range)) [[likely]]
+    if (const kernel::Specialization *made = code.find(key, range)) [[likely]]
         return *made;
     const ReleaseGil released;
-    return version.code->make(key, arguments, range, queue.device(), queue.context());
+    const kernel::Specialization &made =
+        code.make(key, arguments, range, queue.device(), queue.context());
+    version.code->set_newest(code);
+    return made;
 }
 
 namespace {
@@ -178,6 +208,7 @@ PyObject *subscript(PyObject *self, PyObject *index) {
 // Properties for which the code is compiled: those requested, or, without a signature, those of the
 // last launch.
 struct Request {
+    std::shared_ptr<const kernel::syntax::Function> function;
     std::vector<kernel::ArgumentType> types;
     std::uint32_t dimensions = 1;
     kernel::LocalSize local_size{};
@@ -198,10 +229,10 @@ std::uint32_t dimensions_from(PyObject *object) {
 }
 
 // The given number of dimensions, which must suffice; else as many as the kernel queries.
-std::uint32_t dimensions_for(const PythonKernel *kernel, const Version &version,
+std::uint32_t dimensions_for(const PythonKernel *kernel,
+                             const std::shared_ptr<const kernel::syntax::Function> &function,
                              std::span<const kernel::ArgumentType> types, const Device &device,
                              ep_dialect dialect, PyObject *given) {
-    const auto &function = version.code->function();
     const std::uint32_t least = without_gil([&] {
         return kernel::required_dimensions(function, types, device, dialect, kernel->options);
     });
@@ -221,11 +252,13 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
     Request request;
     request.dialect = dialect_arg(unless_none(dialect));
     request.device = unless_none(device) ? device_from(device) : registry::current_device();
-    const kernel::Specialization *const newest = version.code->newest();
+    request.function = version.code->function();
+    const auto [newest, newest_function] = version.code->newest();
     const bool is_of_launch = newest && !unless_none(signature);
     if (unless_none(signature)) {
         request.types = types_of(signature_from(signature));
     } else if (is_of_launch) {
+        request.function = newest_function;
         request.types = newest->types;
         request.dimensions = newest->dimensions;
         request.local_size = newest->local_size;
@@ -238,16 +271,16 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
                     "' has not been launched, and has no signature: give one, as in "
                     "\"void(float32[::1], int64)\"");
     }
-    if (request.types.size() != version.code->function()->parameters.size())
-        throw Error(ErrorKind::type, "kernel '", version.code->function()->name, "' has ",
-                    version.code->function()->parameters.size(), " parameters, and the signature ",
+    if (request.types.size() != request.function->parameters.size())
+        throw Error(ErrorKind::type, "kernel '", request.function->name, "' has ",
+                    request.function->parameters.size(), " parameters, and the signature ",
                     request.types.size());
     if (!request.dialect)
         request.dialect = kernel::dialect_for(request.device, kernel->options);
     if (any_local || unless_none(dimensions))
         request.local_size = {};
     if (!is_of_launch || unless_none(dimensions))
-        request.dimensions = dimensions_for(kernel, version, request.types, request.device,
+        request.dimensions = dimensions_for(kernel, request.function, request.types, request.device,
                                             *request.dialect, dimensions);
     return request;
 }
@@ -288,11 +321,11 @@ PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
         const Request request = request_from(kernel, *version, signature, dimensions, device,
                                              dialect, is_true(any_local));
         const kernel::Compiled compiled = without_gil([&] {
-            return kernel::translate(version->code->function(), request.types, request.dimensions,
+            return kernel::translate(request.function, request.types, request.dimensions,
                                      request.device, *request.dialect, kernel->options,
                                      request.local_size);
         });
-        return dict_of(compiled, *version->code->function(), request.dimensions).release().ptr();
+        return dict_of(compiled, *request.function, request.dimensions).release().ptr();
     });
 }
 
@@ -374,7 +407,7 @@ PyObject *types_for(PyObject *self, PyObject *arguments) {
         for (const kernel::Argument &argument : read.all())
             types.push_back(argument.type());
         const kernel::ir::Module module = without_gil([&] {
-            return kernel::typed(version->code->function(), types,
+            return kernel::typed(version->code->of(read.structs()).function(), types,
                                  kernel::target_for(registry::host(), EP_CPP, 3, kernel->options));
         });
         nb::list functions;
@@ -409,11 +442,11 @@ PyObject *specialize(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
                             version->code->function()->parameters.size(),
                             " parameters, and its signature (", text_of(signature), ") has ",
                             signature.size());
-            const std::uint32_t count =
-                dimensions_for(kernel, *version, types_of(signature), queue.device(),
-                               kernel::dialect_for(queue.device(), kernel->options), dimensions);
-            specialization_for(*version, arguments_of(signature), {count, {1, 1, 1}, {0, 0, 0}},
-                               queue);
+            const std::uint32_t count = dimensions_for(
+                kernel, version->code->function(), types_of(signature), queue.device(),
+                kernel::dialect_for(queue.device(), kernel->options), dimensions);
+            specialization_for(*version, version->code->of({}), arguments_of(signature),
+                               {count, {1, 1, 1}, {0, 0, 0}}, queue);
         }
         return Py_NewRef(Py_None);
     });
@@ -464,9 +497,15 @@ PyObject *arguments_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
             objects.push_back(each.ptr());
         const CallArguments read(objects, function, kernel_of(self)->signatures);
         nb::list arguments;
+        std::size_t place = 0;  // in read.all()
         for (std::size_t i = 0; i < objects.size(); ++i) {
-            const kernel::Argument &each = read.all()[i];
-            if (each.kind == kernel::Argument::Kind::array)
+            const kernel::Argument &each = read.all()[place];
+            const bool is_struct =
+                !read.structs().empty() && read.structs()[i].form != kernel::StructForm::none;
+            place += is_struct ? kernel::argument_count(read.structs()[i]) : 1;
+            if (is_struct)
+                arguments.append(nb::handle(objects[i]));
+            else if (each.kind == kernel::Argument::Kind::array)
                 arguments.append(nb::steal(wrap(Array(*each.array))));
             else if (each.kind == kernel::Argument::Kind::scalar)
                 arguments.append(nb::cast(TypedScalar{each.dtype, each.scalar}));
@@ -544,7 +583,9 @@ PyType_Spec spec = {"entrepot._core.PythonKernel", sizeof(PythonKernel), 0,
                     slots};
 
 LocalAccessor local_accessor(nb::handle shape, nb::handle dtype) {
-    return {extents_from(shape.ptr()), dtype_from(dtype.ptr())};
+    if (kernel::StructTypePtr type = struct_type_from(dtype.ptr()))
+        return {extents_from(shape.ptr()), {}, std::move(type), Reference::borrow(dtype.ptr())};
+    return {extents_from(shape.ptr()), dtype_from(dtype.ptr()), nullptr, {}};
 }
 
 }  // namespace
@@ -573,7 +614,9 @@ void init_kernel(nb::module_ &m) {
         "Raises\n"
         "------\n"
         "TypeError\n"
-        "    If ``shape`` is not made of ints, or ``dtype`` is not a type.\n\n"
+        "    If ``shape`` is not made of ints, or ``dtype`` is not a type.\n"
+        "KernelError\n"
+        "    If ``dtype`` has fields that kernels do not support.\n\n"
         "Examples\n"
         "--------\n"
         ">>> from entrepot import kernel as ek\n"
@@ -603,8 +646,13 @@ void init_kernel(nb::module_ &m) {
             },
             nb::sig("def shape(self) -> tuple[int, ...]"), "Extents, in elements.")
         .def_prop_ro(
-            "dtype", [](const LocalAccessor &self) { return nb::steal(wrap_dtype(self.dtype)); },
-            nb::sig("def dtype(self) -> Dtype"), "The type of an element.");
+            "dtype",
+            [](const LocalAccessor &self) {
+                return self.type ? nb::borrow(self.spelling.get())
+                                 : nb::steal(wrap_dtype(self.dtype));
+            },
+            nb::sig("def dtype(self) -> Any"),
+            "The type of an element: a Dtype, or a structured dtype of NumPy.");
 }
 
 }  // namespace entrepot::python

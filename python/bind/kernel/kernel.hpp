@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -19,12 +20,57 @@
 
 namespace entrepot::python {
 
+// Code of a function: for launches without structs, and for each layout of struct arguments.
+// Thread safety: thread-safe.
+class Codes {
+public:
+    Codes(std::shared_ptr<const kernel::syntax::Function> function, kernel::Options options)
+        : plain_(std::move(function), options) {}
+
+    // The function as it was written.
+    const std::shared_ptr<const kernel::syntax::Function> &function() const noexcept {
+        return plain_.function();
+    }
+    // Code for launches with these structs; `structs` has an entry for each parameter, or none.
+    // Lifetime: the result lives as long as this object.
+    kernel::Specializations &of(const std::vector<kernel::StructArgument> &structs) {
+        return structs.empty() ? plain_ : of_structs(structs);
+    }
+    // The code that was compiled last, and its function; nullptr before the first.
+    struct Newest {
+        const kernel::Specialization *made = nullptr;
+        std::shared_ptr<const kernel::syntax::Function> function;
+    };
+    Newest newest() const noexcept;
+    void set_newest(const kernel::Specializations &code) noexcept {
+        newest_.store(&code, std::memory_order_release);
+    }
+    std::size_t size() const;
+
+private:
+    struct Split {
+        Split(std::vector<kernel::StructArgument> given,
+              std::shared_ptr<const kernel::syntax::Function> function, kernel::Options options)
+            : structs(std::move(given)), code(std::move(function), options) {}
+
+        const std::vector<kernel::StructArgument> structs;
+        kernel::Specializations code;
+    };
+
+    kernel::Specializations &of_structs(const std::vector<kernel::StructArgument> &structs);
+
+    kernel::Specializations plain_;
+    std::atomic<const kernel::Specializations *> newest_{nullptr};
+    mutable std::mutex mutex_;                   // guards `split_`; no Python code runs under it
+    std::vector<std::unique_ptr<Split>> split_;  // only added to
+};
+
 // The function as read with the current values of its names, and the code compiled from it.
 // Immutable.
 struct Version {
     Guards guards;
     std::string captured;
-    std::shared_ptr<kernel::Specializations> code;
+    std::shared_ptr<Codes> code;
 };
 
 // Shared pointer to a version. Its reference count needs no atomic operations, because the GIL
@@ -84,11 +130,13 @@ VersionPtr current_version(PythonKernel *kernel);
 
 // Code for a launch with these arguments on that queue. Compiles it if necessary.
 //
+// Requires: `code` is of the version.
 // Throws: CompileError, KernelError, DeviceError
 // Lifetime: the result lives as long as the version.
 // Blocks: for the compiler.
 // GIL: required; released while compiling.
 const kernel::Specialization &specialization_for(const Version &version,
+                                                 kernel::Specializations &code,
                                                  std::span<const kernel::Argument> arguments,
                                                  const ep_range &range, const Queue &queue);
 

@@ -23,7 +23,10 @@ const Language &language() {
                      attribute_of("entrepot.kernel.language", "Item"),
                      attribute_of("entrepot.kernel.functions", "DeviceFunction"),
                      attribute_of("entrepot.kernel.source", "find"),
-                     attribute_of("entrepot.kernel.ranges", "NdRange")};
+                     attribute_of("entrepot.kernel.ranges", "NdRange"),
+                     attribute_of("entrepot.kernel.structs", "StructArray"),
+                     attribute_of("entrepot.kernel.structs", "split"),
+                     attribute_of("entrepot.kernel.structs", "handle_of")};
     // Two threads may both make one; the results are equal.
     found.store(made, std::memory_order_release);
     return *made;

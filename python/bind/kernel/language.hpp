@@ -13,7 +13,13 @@ struct Language {
     PyObject *device_function;  // entrepot.kernel.functions.DeviceFunction: has `function`
     // entrepot.kernel.source.find(function) → (node, file, text, first_line)
     PyObject *find_source;
-    PyObject *nd_range;  // entrepot.kernel.ranges.NdRange: has global_range, local_range
+    PyObject *nd_range;      // entrepot.kernel.ranges.NdRange: has global_range, local_range
+    PyObject *struct_array;  // the class entrepot.kernel.structs.StructArray
+    // entrepot.kernel.structs.split(object) → (StructLayout, Array of bytes or tuple of numbers).
+    // None for an object that has no fields, a str that says why it is refused.
+    PyObject *split_struct;
+    // entrepot.kernel.structs.handle_of(dtype) → StructLayout, None or a str, likewise
+    PyObject *struct_layout;
 };
 // Throws: PythonError
 // GIL: required.

@@ -99,24 +99,27 @@ private:
                           PyObject *kwnames) {
     auto *const kernel = reinterpret_cast<PythonKernel *>(launcher.kernel);
     const VersionPtr version = current_version(kernel);
-    const kernel::syntax::Function &function = *version->code->function();
     const auto [queue_given, depends_on, wait] =
-        options_from(function, given.data() + given.size(), kwnames);
-    const Completed completed(given, function.parameters.size(), kernel->function);
-    CallArguments arguments(completed.all(), function, kernel->signatures);
+        options_from(*version->code->function(), given.data() + given.size(), kwnames);
+    const Completed completed(given, version->code->function()->parameters.size(),
+                              kernel->function);
+    CallArguments arguments(completed.all(), *version->code->function(), kernel->signatures);
+    kernel::Specializations &code = version->code->of(arguments.structs());
+    const kernel::syntax::Function &function = *code.function();
+    arguments.name_by(function);
     const bool follows_data = unless_none(queue_given) == nullptr;
     const Queue queue = follows_data ? arguments.queue() : queue_from(queue_given);
     arguments.allocate_copies(queue);
     if (unless_none(depends_on))
         wait_for_events(queue, depends_on);
-    kernel::PlanCache &plans = version->code->plans();
+    kernel::PlanCache &plans = code.plans();
     // Its arrays are on one device.
     kernel::PlanCache::Lease plan = plans.find(queue, launcher.range, arguments.all());
     if (!plan && follows_data)
         arguments.require_one_context();
     const kernel::Specialization &made =
         plan ? plan->made()
-             : specialization_for(*version, arguments.with_aliases(), launcher.range, queue);
+             : specialization_for(*version, code, arguments.with_aliases(), launcher.range, queue);
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();
     const ReleaseGil released;  // the host may run the kernel at once
     arguments.copy_to_device(made.compiled, queue);

@@ -30,7 +30,8 @@ namespace {name}_kernel {{
 {source}
 }}  // namespace {name}_kernel
 @own lines
-// Extents and strides are in elements, sizes of local memory in bytes.
+// Extents and strides are in elements, sizes of local memory in bytes. The pointer to a field of an
+// array of structs is to that of the first struct.
 // An array that is written overlaps no other.
 // The work-items are spread over `threads` threads (0: as many as there are processors), and all is
 // done when it returns.
@@ -103,12 +104,13 @@ def _text_of(translation: dict[str, Any]) -> str:
         r'^extern "C" const ', "inline const ", translation["source"], flags=re.MULTILINE
     )
     source = re.sub(r'^extern "C" void ', "inline void ", source, flags=re.MULTILINE)
+    names = _names_of(translation["arguments"])
     declared = [f"const std::array<std::int64_t, {dimensions}> &global"]
     if translation["uses_groups"]:
         declared.append(f"const std::array<std::int64_t, {dimensions}> &local")
     given, blocks = [], 0
     for what, argument, dimension, dtype in translation["parameters"]:
-        of = translation["arguments"][argument] if argument < len(translation["arguments"]) else ""
+        of = names[argument] if argument < len(names) else ""
         if what == "pointer":
             const = "" if translation["written"][argument] else "const "
             declared.append(f"{const}{_c_type(dtype) or 'void'} *{of}")
@@ -153,6 +155,17 @@ def _text_of(translation: dict[str, Any]) -> str:
         blocks=max(blocks, 1),
         arguments=", ".join(given) or "nullptr",
     )
+
+
+def _names_of(arguments: tuple[str, ...]) -> list[str]:
+    """Names of parameters in C++: a field of a struct, ``p.x``, is ``p_x``."""
+    names: list[str] = []
+    for argument in arguments:
+        name = argument.replace(".", "_")
+        while name in names or (name != argument and name in arguments):
+            name += "_"
+        names.append(name)
+    return names
 
 
 def _c_type(dtype: Dtype) -> str:

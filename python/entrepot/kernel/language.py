@@ -1043,6 +1043,39 @@ sub_group = Namespace(
     {name: doc.format("sub_group", "sub-group") for name, doc in _GROUP.items()} | _SHUFFLES,
 )
 
+dot = Builtin(
+    "dot",
+    f"""\
+The sum of the products of the components of two vectors.
+
+Called as ``dot(a, b)``.
+
+Parameters
+----------
+a, b : vector
+    The vectors, of one type.
+
+Returns
+-------
+number
+    The sum, of the type of a component.
+
+{_OUTSIDE}
+
+Examples
+--------
+>>> from entrepot import kernel as ek
+>>> @ek.kernel
+... def square_length(numbers):
+...     v = ek.float3(numbers[0], numbers[1], numbers[2])
+...     numbers[0] = ek.dot(v, v)
+>>> numbers = ep.asarray(np.array([1, 2, 2], "float32"))
+>>> square_length[1](numbers).wait()
+>>> numbers[0].item()
+9.0
+""",
+)
+
 # -------------------------------------------------------------------------- types
 
 if TYPE_CHECKING:

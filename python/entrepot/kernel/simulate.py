@@ -18,9 +18,11 @@ from .._core import (
     LocalAccessor,
     PythonKernel,
     Scalar,
+    asarray,
     copy,
     from_address,
     full,
+    vector_components,
 )
 from .simulator.arithmetic import dtype_of
 from .simulator.groups import Run
@@ -28,6 +30,8 @@ from .simulator.held import Place, Types, types_of
 from .simulator.memory import View
 from .simulator.operations import WorkItem, operations
 from .simulator.rewrite import Rewritten, rewritten
+from .simulator.structs import is_struct_dtype, record_of, structs_of
+from .structs import StructArray
 
 _Finish = Callable[[], None]
 
@@ -77,12 +81,15 @@ class SimulatedLaunch:
         values = self._kernel._arguments(self._kernel.function.__name__, names, arguments)
         run = Run(self._global, self._local)
         finish: list[_Finish] = []
-        arrays = _host_arrays([value for value in values if isinstance(value, Array)], finish)
+        types = self._types(values)
+        values = [_split(value) for value in values]
+        numbers = [each for value in values for each in _arrays_in(value)]
+        arrays = _host_arrays(numbers, finish)
         makers = [
             _argument(run, name, value, arrays) for name, value in zip(names, values, strict=True)
         ]
         with np.errstate(all="ignore"):
-            _run(run, code, makers, self._types(values))
+            _run(run, code, makers, types)
         for each in finish:
             each()
 
@@ -127,12 +134,68 @@ def _ranges(
     return global_range, tuple(max(each, 1) for each in local_range or global_range)
 
 
-def _argument(
-    run: Run, name: str, value: Array | Scalar | LocalAccessor, arrays: dict[int, Any]
-) -> Callable[[], Any]:
+class _Fields:
+    """An array of structs or vectors, split into the Arrays of its numbers."""
+
+    def __init__(self, dtype: Any, ndim: int, arrays: dict[str, Array]) -> None:
+        self.dtype, self.ndim, self.arrays = dtype, ndim, arrays
+
+
+def _split(value: Any) -> Any:
+    """The argument with its fields, if it has any; other arguments are unchanged."""
+    if isinstance(value, (Scalar, LocalAccessor)):
+        return value
+    if isinstance(value, np.void):
+        record = record_of(value, value.dtype)
+        return lambda: record
+    if isinstance(value, Array) and value.dtype.lanes == 1:
+        return value
+    whole = value if isinstance(value, (Array, StructArray)) else _imported(value)
+    if isinstance(whole, Array):
+        return _Fields(whole.dtype, whole.ndim, vector_components(whole))
+    arrays: dict[str, Array] = {}
+    _add_fields(whole, "", arrays)
+    return _Fields(whole.dtype, whole.ndim, arrays)
+
+
+def _imported(value: Any) -> Array | StructArray:
+    try:
+        return asarray(value)
+    except ExchangeError:
+        return StructArray.asarray(value)
+
+
+def _add_fields(whole: StructArray, prefix: str, arrays: dict[str, Array]) -> None:
+    for name in whole.dtype.names:
+        field = whole.field(name)
+        if isinstance(field, StructArray):
+            _add_fields(field, f"{prefix}{name}.", arrays)
+        else:
+            arrays[prefix + name] = field
+
+
+def _arrays_in(value: Any) -> list[Array]:
+    if isinstance(value, Array):
+        return [value]
+    return list(value.arrays.values()) if isinstance(value, _Fields) else []
+
+
+def _argument(run: Run, name: str, value: Any, arrays: dict[int, Any]) -> Callable[[], Any]:
     """A function that returns the argument for the current work-item; ``arrays`` are by the Arrays'
     ids.
     """
+    if isinstance(value, _Fields):
+        structs = structs_of(
+            value.dtype,
+            lambda field, *_: View(
+                run, f"{name}.{field}", arrays[id(value.arrays[field])], "global"
+            ),
+            value.ndim,
+        )
+        return lambda: structs
+    if callable(value):
+        make: Callable[[], Any] = value
+        return make
     if isinstance(value, Scalar):
         scalar = full(1, value, value.dtype, device="host").numpy()[0]
         return lambda: scalar
@@ -142,16 +205,20 @@ def _argument(
     return lambda: view
 
 
-def _local_argument(run: Run, name: str, memory: LocalAccessor) -> View:
-    arrays: dict[Any, View] = run.item.group.arrays
-    if name not in arrays:
-        arrays[name] = View(
-            run,
-            name,
-            np.zeros(memory.shape, dtype_of(memory.dtype)),
-            "local",
-            np.zeros(memory.shape, np.bool_),
+def _local_argument(run: Run, name: str, memory: LocalAccessor) -> Any:
+    def view(name: str, dtype: Any, shape: tuple[int, ...]) -> View:
+        array, written = np.zeros(shape, dtype_of(dtype)), np.zeros(shape, np.bool_)
+        return View(run, name, array, "local", written)
+
+    arrays: dict[Any, Any] = run.item.group.arrays
+    if name not in arrays and is_struct_dtype(memory.dtype):
+        arrays[name] = structs_of(
+            memory.dtype,
+            lambda field, dtype, extents: view(f"{name}.{field}", dtype, (*memory.shape, *extents)),
+            len(memory.shape),
         )
+    elif name not in arrays:
+        arrays[name] = view(name, memory.dtype, memory.shape)
     return arrays[name]
 
 

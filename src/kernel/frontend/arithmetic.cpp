@@ -38,29 +38,40 @@ bool have_common_integers(Dtype a, Dtype b) {
 Value Lowering::value_of_unary(const Node &node) {
     if (node.text == "not")
         return negated_truth(truth_of(*node.operands[0]));
-    Value value = scalar_value(*node.operands[0]);
+    Value value = value_after_effects(*node.operands[0]);
+    if (is_vector(value))
+        return by_component(node.text, {std::move(value)}, node.at,
+                            [&](const std::vector<Value> &components) {
+                                return unary(node.text, components[0], node.at);
+                            });
+    if (!value.is_scalar())
+        refuse(node.operands[0]->at, "a number is expected here, but this is " + value.type_name());
+    return unary(node.text, std::move(value), node.at);
+}
+
+Value Lowering::unary(const std::string &sign, Value value, Position at) {
     if (value.is_literal()) {
-        const auto number = folded(node.text, value.expression.value);
+        const auto number = folded(sign, value.expression.value);
         if (!number)
             refuse(
-                node.at,
-                "`" + node.text + value.type_name() +
+                at,
+                "`" + sign + value.type_name() +
                     "` has no value that fits int64, uint64 or float64; write the number itself");
-        return literal(*number, node.at);
+        return literal(*number, at);
     }
     const Dtype dtype = value.expression.type.dtype;
-    if (node.text == "~") {
+    if (sign == "~") {
         if (!is_integer(dtype))
-            refuse(node.at, "`~` is for integers, but this is " + value.type_name() +
-                                (is_boolean(dtype) ? "; write `not`" : ""));
-        return made(build::of(Op::bit_not, value.expression.type, node.at, {value.expression}),
+            refuse(at, "`~` is for integers, but this is " + value.type_name() +
+                           (is_boolean(dtype) ? "; write `not`" : ""));
+        return made(build::of(Op::bit_not, value.expression.type, at, {value.expression}),
                     value.weak);
     }
     if (is_boolean(dtype))
         value = made(build::converted(value.expression, dtypes::int64),
                      value.weak == Weak::none ? Weak::none : Weak::integer);
-    if (node.text == "-")
-        return made(build::of(Op::negate, value.expression.type, node.at, {value.expression}),
+    if (sign == "-")
+        return made(build::of(Op::negate, value.expression.type, at, {value.expression}),
                     value.weak);
     return value;
 }
@@ -83,12 +94,19 @@ Value Lowering::binary(const std::string &sign, Value a, Value b, Position at) {
     if (sign == "@")
         refuse(at, "`@` multiplies matrices, and kernels work on elements; write the loop over the "
                    "inner dimension");
+    if (is_vector(a) || is_vector(b))
+        return by_component(sign, {std::move(a), std::move(b)}, at,
+                            [&](const std::vector<Value> &components) {
+                                return binary(sign, components[0], components[1], at);
+                            });
     for (const Value *const value : {&a, &b})
         if (!value->is_scalar())
-            refuse(value->at, "`" + sign + "` is for numbers, but this is " + value->type_name() +
-                                  (value->kind == Value::Kind::array
-                                       ? "; write its element, as in x[i], or a loop"
-                                       : ""));
+            refuse(value->at,
+                   "`" + sign + "` is for numbers, but this is " + value->type_name() +
+                       (value->kind == Value::Kind::array
+                            ? "; write its element, as in x[i], or a loop"
+                        : value->kind == Value::Kind::structure ? "; write its fields, as in p[i].x"
+                                                                : ""));
     if (a.is_literal() && b.is_literal()) {
         const auto number = folded(sign, a.expression.value, b.expression.value);
         if (number)
@@ -216,10 +234,12 @@ Value Lowering::compared(const std::string &sign, const Value &a, const Value &b
                "kernels do not have `" + sign + "`; write the comparisons, as in x == a or x == b");
     for (const Value *const value : {&a, &b})
         if (!value->is_scalar())
-            refuse(
-                value->at,
-                "`" + sign + "` compares numbers, but this is " + value->type_name() +
-                    (value->kind == Value::Kind::array ? "; write its element, as in x[i]" : ""));
+            refuse(value->at,
+                   "`" + sign + "` compares numbers, but this is " + value->type_name() +
+                       (value->kind == Value::Kind::array ? "; write its element, as in x[i]"
+                        : value->kind == Value::Kind::structure
+                            ? "; compare its fields or components, as in a.x < b.x"
+                            : ""));
     if (a.is_literal() && b.is_literal())
         if (const auto truth = folded(sign, a.expression.value, b.expression.value))
             return made(build::boolean(std::get<bool>(*truth), at));

@@ -10,14 +10,16 @@ namespace {
 std::string form_of(Slot::Form form) {
     return form == Slot::Form::scalar  ? "a number"
            : form == Slot::Form::array ? "an array"
-                                       : "a tuple";
+           : form == Slot::Form::tuple ? "a tuple"
+                                       : "a struct or vector";
 }
 
 Slot::Form form_of(Value::Kind kind) {
-    return kind == Value::Kind::scalar  ? Slot::Form::scalar
-           : kind == Value::Kind::array ? Slot::Form::array
-           : kind == Value::Kind::tuple ? Slot::Form::tuple
-                                        : Slot::Form::unknown;
+    return kind == Value::Kind::scalar      ? Slot::Form::scalar
+           : kind == Value::Kind::array     ? Slot::Form::array
+           : kind == Value::Kind::tuple     ? Slot::Form::tuple
+           : kind == Value::Kind::structure ? Slot::Form::structure
+                                            : Slot::Form::unknown;
 }
 
 void add_variables(const Storage &storage, std::set<ir::VariableId> &ids) {
@@ -72,7 +74,12 @@ void Lowering::lower_annotate(const Node &node) {
         return;
     Value value = value_after_effects(*node.operands[2]);
     const Value annotation = evaluate_annotation(*node.operands[1]);
-    if (value.is_scalar() && annotation.kind == Value::Kind::dtype)
+    if (annotation.kind == Value::Kind::dtype && annotation.dtype.lanes > 1) {
+        if (!is_vector(value) || !same(value.structure, vector_type(annotation.dtype)))
+            refuse(value.at, "the annotation says " + name_of(annotation.dtype) + ", but this is " +
+                                 value.type_name() + "; convert it, as in " +
+                                 name_of(annotation.dtype) + "(...)");
+    } else if (value.is_scalar() && annotation.kind == Value::Kind::dtype && !annotation.structure)
         value = cast(annotation.dtype, value, node.at);
     assign_to(target, std::move(value));
 }
@@ -101,16 +108,52 @@ void Lowering::lower_augment(const Node &node) {
         save_before(old, before);
         return assign_name(target.text, target.at, binary(node.text, old, change, node.at));
     }
-    if (target.kind != Kind::subscript)
+    if (target.kind != Kind::subscript && target.kind != Kind::attribute)
         refuse(target.at, "only names and elements of arrays can be assigned to");
-    View element = element_of(target);
-    if (!build::is_simple(element.offset))
-        element.offset = in_variable(made(element.offset), "offset").expression;
-    Value old = loaded(element, target.at);
+    const std::optional<Component> component = component_of(target);
+    const Value place = component ? component->value : with_saved_offsets(place_to_assign(target));
+    Value old = read(place, target.at);
+    if (place.kind == Value::Kind::array && old.kind == Value::Kind::array)
+        old = loaded(*place.view, target.at);  // throws: a part of an array
     const Mark before = mark();
     const Value change = value_after_effects(*node.operands[1]);
     save_before(old, before);
-    store(element, binary(node.text, old, change, node.at), node.at);
+    const Value changed = binary(node.text, old, change, node.at);
+    if (component)
+        assign_component(*component, changed, node.at);
+    else
+        store_to(place, changed, node.at);
+}
+
+// The place with simple offsets, which may be written twice.
+Value Lowering::with_saved_offsets(Value place) {
+    if (place.kind == Value::Kind::array && !build::is_simple(place.view->offset)) {
+        View view = *place.view;
+        view.offset = in_variable(made(view.offset), "offset").expression;
+        place.view = std::make_shared<const View>(std::move(view));
+    }
+    for (Value &item : place.items)
+        item = with_saved_offsets(std::move(item));
+    return place;
+}
+
+// The place that an assignment changes.
+Value Lowering::place_to_assign(const Node &target) {
+    const Value object = place_of(*target.operands[0]);
+    if (object.kind == Value::Kind::structure)
+        return target.kind == Kind::attribute ? attribute_of_struct(object, target)
+                                              : subscripted_struct(object, target);
+    if (target.kind == Kind::attribute)
+        refuse(target.at, "`." + target.text +
+                              "` cannot be assigned; make a new number, as in complex(real, imag)");
+    if (object.kind == Value::Kind::tuple)
+        refuse(target.at, "the items of a tuple cannot be assigned; make a new tuple");
+    Value place;
+    place.kind = Value::Kind::array;
+    place.at = target.at;
+    place.view = std::make_shared<const View>(
+        subscripted(read_part(object, *target.operands[0]), *target.operands[1], target.at));
+    return place;
 }
 
 void Lowering::assign_to(const Node &target, Value value) {
@@ -119,18 +162,17 @@ void Lowering::assign_to(const Node &target, Value value) {
         return assign_name(target.text, target.at, std::move(value));
     case Kind::tuple:
         return assign_items(target, std::move(value));
+    case Kind::attribute:
     case Kind::subscript: {
+        if (const std::optional<Component> component = component_of(target))
+            return assign_component(*component, value, target.at);
         const Mark before = mark();
-        const View element = element_of(target);
+        const Value place = place_to_assign(target);
         save_before(value, before);
-        return store(element, value, target.at);
+        return store_to(place, std::move(value), target.at);
     }
     default:
-        refuse(target.at,
-               target.kind == Kind::attribute
-                   ? "`." + target.text +
-                         "` cannot be assigned; make a new number, as in complex(real, imag)"
-                   : "only names, elements of arrays and tuples of them can be assigned to");
+        refuse(target.at, "only names, elements of arrays and tuples of them can be assigned to");
     }
 }
 
@@ -148,9 +190,14 @@ void Lowering::save_items(const Node &target, std::set<ir::VariableId> &changed,
                           Value &value) {
     if (target.kind != Kind::tuple) {
         save_from(changed, stores, value);
-        stores = stores || target.kind == Kind::subscript;
-        if (const auto storage = storage_.find(target.text);
-            target.kind == Kind::name && storage != storage_.end())
+        const bool is_part = target.kind == Kind::subscript || target.kind == Kind::attribute;
+        stores = stores || is_part;
+        const std::string &name = is_part ? target.operands[0]->text : target.text;
+        if (const auto storage = storage_.find(name);
+            (target.kind == Kind::name ||
+             (is_part && target.operands[0]->kind == Kind::name && found_.contains(name) &&
+              found_.at(name).form == Slot::Form::structure)) &&
+            storage != storage_.end())
             add_variables(storage->second, changed);
         return;
     }
@@ -209,7 +256,7 @@ void Lowering::save_where(const std::function<bool(const ir::Expression &)> &mus
 void Lowering::assign_name(const std::string &name, Position at, Value value) {
     if (form_of(value.kind) == Slot::Form::unknown)
         refuse(value.at, "`" + name + "` would be " + value.type_name() +
-                             "; a variable holds a number, an array or a tuple");
+                             "; a variable holds a number, an array, a tuple or a struct");
     const auto known = known_.find(name);
     assign_slot(name, at, found_[name], known == known_.end() ? nullptr : &known->second,
                 storage_[name], value);
@@ -222,12 +269,28 @@ void Lowering::assign_slot(const std::string &name, Position at, Slot &found, co
     if (found.form == Slot::Form::unknown) {
         found.form = form;
         found.first = at;
+        found.structure = value.structure;
+        found.ndim = value.ndim;
     } else if (found.form != form) {
         refuse(at,
                "`" + name + "` is " + form_of(form) + " here and " + form_of(found.form) +
                    " elsewhere; take another name",
                found.first, "it is first assigned here");
     }
+    if (form == Slot::Form::structure &&
+        (!same(found.structure, value.structure) || found.ndim != value.ndim))
+        refuse(at,
+               "`" + name + "` is " + value.type_name() + " here and another struct elsewhere (" +
+                   fields_of(*found.structure) + "); take another name",
+               found.first, "it is first assigned here");
+    if (form == Slot::Form::structure && !found.items.empty() &&
+        is_by_value(found) != is_by_value(value))
+        refuse(at,
+               "`" + name + "` is " +
+                   (is_by_value(value) ? "a copy here and an element of an array elsewhere"
+                                       : "an element of an array here and a copy elsewhere") +
+                   "; take another name",
+               found.first, "it is first assigned here");
     if (known && known->form != form)
         known = nullptr;
     if (form == Slot::Form::scalar)
@@ -369,8 +432,9 @@ void Lowering::assign_tuple(const std::string &name, Position at, Slot &found, c
     for (std::size_t i = 0; i < items.size(); ++i) {
         const Slot *const known_item =
             known && i < known->items.size() ? &known->items[i] : nullptr;
-        assign_slot(name + "_" + std::to_string(i), at, found.items[i], known_item,
-                    storage.items[i], items[i]);
+        const std::string item_name = value.structure ? name + "." + value.structure->fields[i].name
+                                                      : name + "_" + std::to_string(i);
+        assign_slot(item_name, at, found.items[i], known_item, storage.items[i], items[i]);
     }
 }
 
@@ -388,7 +452,8 @@ void Lowering::store(const View &element, const Value &value, Position at) {
                      : "read-only and may not be written; pass a writable array, such as a copy"));
     if (!value.is_scalar())
         refuse(value.at, "an element of `" + root.name + "` is a " + name_of(root.type.dtype) +
-                             ", but this is " + value.type_name());
+                             ", but this is " + value.type_name() +
+                             (is_vector(value) ? "; write a component, as in v.x" : ""));
     if (is_complex(value.expression.type.dtype) && !is_complex(root.type.dtype))
         refuse(value.at, "a complex number cannot become a " + name_of(root.type.dtype) +
                              ", which `" + root.name + "` has; write .real, .imag or abs(...)");

@@ -111,12 +111,29 @@ Value Lowering::value_of_call(const Node &node) {
     const Value function = value_after_effects(callee);
     if (function.kind == Value::Kind::function)
         return call_function(node, function.callee);
+    if (function.kind == Value::Kind::dtype && function.structure)
+        refuse(callee.at, "a struct is not made by its dtype in a kernel; assign to an element of "
+                          "an array, as in p[i] = (x, y), or write a tuple");
     if (function.kind == Value::Kind::dtype)
         return call_dtype(node, function.dtype);
     refuse(
         callee.at,
         function.type_name() +
             " is not a function; kernels call functions of the table, dtypes and @func functions");
+}
+
+// Functions of numbers that vectors are given to as well.
+Value Lowering::call_numeric(const FunctionRow &row, const Node &node,
+                             std::span<const Node *const> arguments) {
+    switch (row.rule) {
+    case Rule::integral:
+    case Rule::counting:
+        return call_integral(row, node, {arguments.begin(), arguments.end()});
+    case Rule::complex:
+        return call_complex(row, scalar_value(*arguments[0]), node.at);
+    default:
+        return call_math(row, node, arguments);
+    }
 }
 
 Value Lowering::call_builtin(const Node &node, const FunctionRow &row) {
@@ -128,12 +145,12 @@ Value Lowering::call_builtin(const Node &node, const FunctionRow &row) {
     case Rule::whole:
     case Rule::predicate:
     case Rule::numeric:
-        return call_math(row, node, arguments);
     case Rule::integral:
     case Rule::counting:
-        return call_integral(row, node, arguments);
     case Rule::complex:
-        return call_complex(row, scalar_value(*arguments[0]), node.at);
+        return has_vectors_ && std::ranges::find(arguments, nullptr) == arguments.end()
+                   ? call_by_component(row, node, arguments)
+                   : call_numeric(row, node, arguments);
     case Rule::analytic:
         return call_analytic(row, scalar_value(*arguments[0]), node.at);
     case Rule::conversion:
@@ -257,6 +274,8 @@ Dtype Lowering::python_dtype(const std::string &name) const {
 }
 
 Value Lowering::call_dtype(const Node &node, Dtype dtype) {
+    if (dtype.lanes > 1)
+        return call_vector(node, dtype);
     if (node.operands.size() != 2 || (!node.names.empty() && !node.names[0].empty()))
         refuse(node.at, name_of(dtype) + "(x) converts one number");
     if (!is_number(dtype))
@@ -277,15 +296,18 @@ Value Lowering::call_method(const Node &node, const Node &callee) {
     const Value object = value_after_effects(*callee.operands[0]);
     if (object.is_scalar() && callee.text == "conjugate" && node.operands.size() == 1)
         return call_complex(*find_function("numpy.conjugate"), object, node.at);
-    if (callee.text == "dtype")
-        return call_dtype(node, value_of_attribute(callee).dtype);
+    if (object.kind == Value::Kind::structure && callee.text == "copy" && node.operands.size() == 1)
+        return copied(object, node.at);
+    if (callee.text == "dtype" && object.kind != Value::Kind::structure)
+        return call_dtype(node, attribute_of(object, callee).dtype);
     if (callee.text == "type" && object.kind == Value::Kind::dtype)
         return call_dtype(node, object.dtype);
     if (callee.text == "astype" && object.is_scalar() && node.operands.size() == 2)
         return cast(dtype_of(*node.operands[1]), object, node.at);
     refuse(callee.at, object.type_name() + " has no method `" + callee.text + "` in a kernel; " +
-                          (object.kind == Value::Kind::array
-                               ? "write a loop over its elements"
+                          (object.kind == Value::Kind::array ? "write a loop over its elements"
+                           : object.kind == Value::Kind::structure
+                               ? "a struct has copy()"
                                : "numbers have conjugate(), and are converted as in float32(x)"));
 }
 

@@ -31,10 +31,21 @@ bool is_same_instantiation(const Value &a, const Value &b) {
         return a.view->type == b.view->type;
     case Value::Kind::tuple:
         return std::ranges::equal(a.items, b.items, is_same_instantiation);
+    case Value::Kind::structure:
+        return a.ndim == b.ndim && same(a.structure, b.structure) &&
+               std::ranges::equal(a.items, b.items, is_same_instantiation);
     default:
-        return a.text == b.text && a.dtype == b.dtype && a.callee == b.callee;
+        return a.text == b.text && a.dtype == b.dtype && a.callee == b.callee &&
+               same(a.structure, b.structure);
     }
 }
+
+bool has_same_form(const Value &a, const Value &b) {
+    return a.kind == b.kind && same(a.structure, b.structure) &&
+           std::ranges::equal(a.items, b.items, has_same_form);
+}
+
+bool is_structure(const Value &value) { return value.kind == Value::Kind::structure; }
 
 // Appends the values of the parameters to which an argument is flattened, in order.
 void add_operands(const Value &argument, ir::Expression &call) {
@@ -73,7 +84,12 @@ Value Lowering::call_function(const Node &node,
         add_operands(argument, result.expression);
     result.has_effect = compiled.has_effect || result.kind == Value::Kind::tuple;
     changes_memory_ = changes_memory_ || compiled.has_effect;
-    return result;
+    if (compiled.form.kind == Value::Kind::none)
+        return result;
+    std::size_t next = 0;
+    Value structured = rebuilt(compiled.form, value_after_effects(std::move(result)), next);
+    structured.at = node.at;
+    return structured;
 }
 
 std::vector<Value> Lowering::arguments_for(const Node &node, const syntax::Function &callee) {
@@ -133,7 +149,7 @@ Instantiation Lowering::compiled_for(const std::shared_ptr<const syntax::Functio
     });
     if (found != unit_.compiled.end())
         return *found;
-    Instantiation made_function{callee, arguments, 0, {}, false};
+    Instantiation made_function{callee, arguments, 0, {}, {}, false};
     unit_.open.push_back(callee.get());
     ir::Function function = compiled_function(made_function, at);
     unit_.open.pop_back();
@@ -147,7 +163,7 @@ Instantiation Lowering::compiled_for(const std::shared_ptr<const syntax::Functio
 ir::Function Lowering::compiled_function(Instantiation &wanted, Position at) {
     try {
         return Lowering(unit_, wanted.function, false)
-            .device_function(wanted.arguments, wanted.result, wanted.has_effect);
+            .device_function(wanted.arguments, wanted.result, wanted.form, wanted.has_effect);
     } catch (const CompileError &error) {
         throw CompileError(error, *source_, at);
     }
@@ -156,7 +172,7 @@ ir::Function Lowering::compiled_function(Instantiation &wanted, Position at) {
 // ---------------------------------------------------------------- the function
 
 ir::Function Lowering::device_function(const std::vector<Value> &arguments, Value &result,
-                                       bool &has_effect) {
+                                       Value &form, bool &has_effect) {
     const auto &parameters = source_->parameters;
     ir::Function function = walked_to_fixed_point(
         [&] {
@@ -167,6 +183,7 @@ ir::Function Lowering::device_function(const std::vector<Value> &arguments, Valu
     const Position named{source_->first_line, 0, source_->first_line, 0};
     set_result_type(result, source_->body.empty() ? named : source_->body.back()->at);
     function.returns = result.expression.type;
+    form = returned_form_;
     has_effect = changes_memory_;
     return function;
 }
@@ -184,8 +201,11 @@ void Lowering::bind_call_argument(const std::string &name, Position at, const Va
     }
     if (passed.kind == Value::Kind::array)
         return bind_call_array(name, at, *passed.view);
-    const bool is_assigned = assigned_in(source_->body).contains(name);
-    if (passed.kind == Value::Kind::tuple) {
+    const bool is_assigned =
+        assigned_in(source_->body).contains(name) ||
+        (is_structure(passed) && components_assigned_in(source_->body).contains(name));
+    if (passed.kind == Value::Kind::tuple || is_structure(passed)) {
+        has_vectors_ = has_vectors_ || is_structure(passed);
         Value items = passed;
         for (std::size_t i = 0; i < items.items.size(); ++i) {
             // The name contains a dot, so it cannot clash with a name of the source.
@@ -251,8 +271,56 @@ void Lowering::bind_call_array(const std::string &name, Position at, const View 
         bound_[name] = value;
 }
 
+// Appends the numbers of which a tuple or a structure consists. Returns: false if there is anything
+// else in it.
+bool Lowering::add_numbers(const Value &value, std::vector<Value> &numbers) {
+    if (value.is_scalar())
+        numbers.push_back(value);
+    else if (value.kind != Value::Kind::tuple && !is_structure(value))
+        return false;
+    return std::ranges::all_of(value.items,
+                               [&](const Value &item) { return add_numbers(item, numbers); });
+}
+
+// A value of the form, with the numbers from `next` on.
+Value Lowering::rebuilt(const Value &form, const Value &numbers, std::size_t &next) {
+    if (form.is_scalar())
+        return numbers.items.at(next++);
+    Value value = form;
+    for (Value &item : value.items)
+        item = rebuilt(item, numbers, next);
+    return value;
+}
+
+// Flattens a result with structures to a tuple of numbers, and records its form.
+Value Lowering::flattened_result(const Value &value, Position at) {
+    const bool has_form = is_structure(value) || std::ranges::any_of(value.items, is_structure);
+    const bool is_first = !found_.contains("");
+    Value form = value;
+    if (is_structure(value))
+        form = copied(value, at);
+    else
+        for (Value &item : form.items)
+            item = is_structure(item) ? copied(item, at) : item;
+    if (!is_first && (has_form ? !has_same_form(form, returned_form_)
+                               : returned_form_.kind != Value::Kind::none))
+        refuse(at, "`" + source_->name + "` returns another struct or vector here than elsewhere",
+               found_.at("").first, "here");
+    if (!has_form)
+        return value;
+    returned_form_ = form;
+    Value numbers;
+    numbers.kind = Value::Kind::tuple;
+    numbers.at = value.at;
+    if (!add_numbers(form, numbers.items))
+        refuse(at, "a device function returns numbers, structs and vectors, but this is " +
+                       value.type_name());
+    return numbers;
+}
+
 // The result is an unnamed slot.
-void Lowering::return_value(const Value &value, Position at) {
+void Lowering::return_value(const Value &given, Position at) {
+    const Value value = flattened_result(given, at);
     if (value.kind == Value::Kind::none) {
         empty_return_ = empty_return_.value_or(at);
         emit(ir::Act::return_, at);

@@ -46,9 +46,8 @@ Value Lowering::evaluate(const Node &node) {
         return value;
     }
     case Kind::attribute:
-        return value_of_attribute(node);
     case Kind::subscript:
-        return value_of_subscript(node);
+        return read(place_of(node), node.at);
     case Kind::tuple: {
         Value value;
         value.kind = Value::Kind::tuple;
@@ -176,6 +175,9 @@ Value Lowering::value_of_constant(const syntax::Constant &constant, Position at,
             } else if constexpr (std::is_same_v<Held, Dtype>) {
                 value.kind = Value::Kind::dtype;
                 value.dtype = held;
+            } else if constexpr (std::is_same_v<Held, StructTypePtr>) {
+                value.kind = Value::Kind::dtype;
+                value.structure = held;
             } else if constexpr (std::is_same_v<Held, syntax::ConstantTuple>) {
                 value.kind = Value::Kind::tuple;
                 for (const syntax::Constant &item : held)
@@ -247,8 +249,10 @@ Value Lowering::value_of_slot(const Slot &slot, const Storage &storage, Position
             slot.scalar.weak);
     Value value;
     value.at = at;
-    if (slot.form == Slot::Form::tuple) {
-        value.kind = Value::Kind::tuple;
+    if (slot.form == Slot::Form::tuple || slot.form == Slot::Form::structure) {
+        value.kind = slot.form == Slot::Form::tuple ? Value::Kind::tuple : Value::Kind::structure;
+        value.structure = slot.structure;
+        value.ndim = slot.ndim;
         for (std::size_t i = 0; i < storage.items.size(); ++i)
             value.items.push_back(value_of_slot(slot.items.at(i), storage.items[i], at));
         return value;
@@ -271,8 +275,7 @@ Value Lowering::value_of_slot(const Slot &slot, const Storage &storage, Position
 
 // ---------------------------------------------------------------- attributes
 
-Value Lowering::value_of_attribute(const Node &node) {
-    const Value object = value_after_effects(*node.operands[0]);
+Value Lowering::attribute_of(const Value &object, const Node &node) {
     if (object.kind == Value::Kind::array)
         return array_attribute(object, node);
     if (object.is_scalar())

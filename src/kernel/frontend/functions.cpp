@@ -22,6 +22,8 @@ constexpr auto rows = [] {
         FunctionRow{"get_sub_group_local_id", Rule::index, "", "sub_group_local_id"},
         FunctionRow{"get_sub_group_size", Rule::index, "", "sub_group_size"},
         FunctionRow{"get_num_sub_groups", Rule::index, "", "num_sub_groups"},
+        // Vectors
+        FunctionRow{"dot", Rule::expanded, "a, b", ""},
         // Python's own
         FunctionRow{"abs", Rule::complex, "x", "abs"},
         FunctionRow{"bool", Rule::conversion, "x=", ""},

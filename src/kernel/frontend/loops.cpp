@@ -62,6 +62,10 @@ void Lowering::forget_bounds_of(const Node &loop) {
     std::set<std::string> names = assigned_in(loop.body);
     if (loop.kind == Kind::for_)
         names.insert(loop.operands[0]->text);
+    for (const std::string &name : components_assigned_in(loop.body))
+        if (const auto found = found_.find(name);
+            found != found_.end() && found->second.form == Slot::Form::structure)
+            names.insert(name);
     for (const std::string &name : names)
         if (const auto storage = storage_.find(name); storage != storage_.end())
             erase_parts(flow_.at_least, storage->second);

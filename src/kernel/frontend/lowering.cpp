@@ -62,10 +62,13 @@ std::string Value::type_name() const {
         return kernel::name_of(view->type);
     case Kind::tuple:
         return "a tuple";
+    case Kind::structure:
+        return (ndim > 0 ? "an array of elements, each " : "") + kernel::name_of(*structure);
     case Kind::text:
         return "a string";
     case Kind::dtype:
-        return "the dtype " + kernel::name_of(dtype);
+        return "the dtype " +
+               (structure ? "of " + kernel::name_of(*structure) : kernel::name_of(dtype));
     case Kind::builtin:
         return "the function `" + text + "`";
     case Kind::function:
@@ -77,6 +80,7 @@ std::string Value::type_name() const {
 bool Slot::agrees_with(const Slot &other) const {
     return form == other.form && scalar == other.scalar && at_least == other.at_least &&
            assignments == other.assignments && root == other.root && type == other.type &&
+           ndim == other.ndim && same(structure, other.structure) &&
            std::ranges::equal(fixed, other.fixed, same_part) &&
            std::ranges::equal(items, other.items,
                               [](const Slot &a, const Slot &b) { return a.agrees_with(b); });
@@ -120,9 +124,13 @@ ir::Function Lowering::kernel(const std::vector<ArgumentType> &arguments) {
                                " are given"));
     return walked_to_fixed_point(
         [&] {
+            auto next = source_->structs.begin();
             for (std::uint32_t i = 0; i < parameters.size(); ++i) {
                 const Type &type = arguments[i].type;
-                if (type.kind == Type::Kind::array)
+                if (next != source_->structs.end() && next->first == i) {
+                    i += static_cast<std::uint32_t>(argument_count(next->argument)) - 1;
+                    bind_struct_argument(*next++, arguments);
+                } else if (type.kind == Type::Kind::array)
                     bind_array_argument(parameters[i].name, parameters[i].at, i, arguments[i]);
                 else if (is_simple_parameter(type))
                     bind_scalar_argument(parameters[i].name, parameters[i].at, i, {type.dtype});
@@ -160,6 +168,8 @@ void Lowering::walk_once(const std::function<void()> &bind_parameters) {
     found_.clear();
     storage_.clear();
     bound_.clear();
+    wholes_.clear();
+    returned_form_ = {};
     proved_.clear();
     assumed_.clear();
     taken_.clear();
@@ -237,6 +247,16 @@ ir::VariableId Lowering::bind_scalar_argument(const std::string &name, Position 
 
 void Lowering::bind_array_argument(const std::string &name, Position at, std::uint32_t place,
                                    const ArgumentType &argument) {
+    Value value;
+    value.kind = Value::Kind::array;
+    value.at = at;
+    value.view =
+        std::make_shared<const View>(whole_of(new_array_parameter(name, at, place, argument), at));
+    assign_name(name, at, std::move(value));
+}
+
+ir::RootId Lowering::new_array_parameter(const std::string &name, Position at, std::uint32_t place,
+                                         const ArgumentType &argument) {
     if (!is_number(argument.type.dtype))
         refuse(at, "argument `" + name + "` is an array of " + name_of(argument.type.dtype) +
                        ", with which kernels do not calculate; view it as an integer type of its "
@@ -248,16 +268,14 @@ void Lowering::bind_array_argument(const std::string &name, Position at, std::ui
     root.parameter = place;
     root.restrict_ = argument.restrict_;
     root.type.contiguous = root.type.contiguous || root.type.space == Space::local;
-    Value value;
-    value.kind = Value::Kind::array;
-    value.at = at;
-    value.view = std::make_shared<const View>(whole_of(new_root(std::move(root)), at));
-    assign_name(name, at, std::move(value));
+    return new_root(std::move(root));
 }
 
 // View of a whole root array. Extents and strides that are not part of its type are read from the
 // parameter.
 View Lowering::whole_of(ir::RootId root, Position at) const {
+    if (const auto known = wholes_.find(root); known != wholes_.end())
+        return known->second;
     const Type &type = function_.roots[root].type;
     View view{root, type, build::integer(0, at), {}, std::vector<ir::Expression>(type.ndim)};
     const auto asked = [&](ir::Op op, std::uint32_t dimension) {

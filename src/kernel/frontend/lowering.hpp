@@ -3,6 +3,7 @@
 // therefore walked until two walks agree, and the result of the last walk is used.
 #pragma once
 #include "kernel/frontend/functions.hpp"
+#include "kernel/frontend/structs.hpp"
 #include "kernel/frontend/syntax.hpp"
 #include "kernel/frontend/typed.hpp"
 #include "kernel/ir/error.hpp"
@@ -39,7 +40,17 @@ struct View {
 
 // Value of an expression of the source.
 struct Value {
-    enum class Kind : std::uint8_t { none, scalar, array, tuple, text, dtype, builtin, function };
+    enum class Kind : std::uint8_t {
+        none,
+        scalar,
+        array,
+        tuple,
+        structure,  // a struct or vector, or an array of them
+        text,
+        dtype,
+        builtin,
+        function
+    };
     Kind kind = Kind::none;
     Position at;
     ir::Expression expression;  // a scalar's value, or the call that returns a tuple
@@ -50,7 +61,11 @@ struct Value {
     bool is_count = false;                // argument that is assumed to be at least 0
     bool has_effect = false;              // must become a statement before later expressions
     std::shared_ptr<const View> view;
-    std::vector<Value> items;
+    std::vector<Value> items;  // of a tuple; of a structure, by field
+    // Layout of a structure, or of a dtype of structs; and the dimensions of an array of structs,
+    // which are 0 for one struct.
+    StructTypePtr structure;
+    std::uint32_t ndim = 0;
     std::string text;  // also a builtin's name
     Dtype dtype{};
     std::shared_ptr<const syntax::Function> callee;
@@ -62,9 +77,9 @@ struct Value {
     std::string type_name() const;
 };
 
-// Knowledge about a name of the source: a scalar, an array, or a tuple of these.
+// Knowledge about a name of the source: a scalar, an array, or a tuple or structure of these.
 struct Slot {
-    enum class Form : std::uint8_t { unknown, scalar, array, tuple };
+    enum class Form : std::uint8_t { unknown, scalar, array, tuple, structure };
     Form form = Form::unknown;
     Position first;  // where it is first assigned
     // Scalars
@@ -80,8 +95,10 @@ struct Slot {
     ir::RootId root = 0;
     Type type;
     std::vector<std::optional<ir::Expression>> fixed;  // offset, extents, strides
-    // Tuples
+    // Tuples and structures
     std::vector<Slot> items;
+    StructTypePtr structure;
+    std::uint32_t ndim = 0;
 
     bool agrees_with(const Slot &other) const;
 };
@@ -107,7 +124,8 @@ struct Instantiation {
     std::shared_ptr<const syntax::Function> function;
     std::vector<Value> arguments;
     std::uint32_t id = 0;
-    Value result;             // type of the result
+    Value result;             // type of the result; its numbers, if it is a structure
+    Value form;               // structure that the numbers of the result make; kind none: none
     bool has_effect = false;  // true: the call has a side effect
 };
 
@@ -127,7 +145,7 @@ public:
     ir::Function kernel(const std::vector<ArgumentType> &arguments);
     // `arguments` are the values that a call passes; `result` receives the type of the returned
     // value.
-    ir::Function device_function(const std::vector<Value> &arguments, Value &result,
+    ir::Function device_function(const std::vector<Value> &arguments, Value &result, Value &form,
                                  bool &has_effect);
 
 private:
@@ -148,6 +166,8 @@ private:
     void refuse_conflicts(const std::string &name, const Slot &slot) const;
     void bind_array_argument(const std::string &name, Position at, std::uint32_t place,
                              const ArgumentType &argument);
+    ir::RootId new_array_parameter(const std::string &name, Position at, std::uint32_t place,
+                                   const ArgumentType &argument);
     ir::VariableId bind_scalar_argument(const std::string &name, Position at, std::uint32_t place,
                                         Scalar scalar, std::optional<Assumed> least = std::nullopt);
     ir::RootId new_root(ir::Root root);
@@ -194,6 +214,8 @@ private:
                       Storage &storage, const Value &value);
     void assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known,
                       Storage &storage, const Value &value);
+    Value with_saved_offsets(Value place);
+    Value place_to_assign(const Node &target);
     void assign_items(const Node &target, Value value);
     void save_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores,
                     Value &value);
@@ -205,6 +227,52 @@ private:
                             Position at);
     void store(const View &element, const Value &value, Position at);
 
+    // structs.cpp
+    Value struct_value(const StructTypePtr &type, std::uint32_t ndim, Position at,
+                       const std::function<Value(const StructType::Field &)> &number) const;
+    static bool is_by_value(const Value &value);
+    static bool is_by_value(const Slot &slot);
+    static bool is_vector(const Value &value);
+    Value read(Value value, Position at);
+    Value read_part(Value value, const Node &node);
+    Value copied(const Value &value, Position at);
+    Value tuple_of_elements(const View &view, Position at);
+    std::vector<View> elements_of(const View &view, Position at) const;
+    void bind_struct_argument(const syntax::StructParameter &parameter,
+                              const std::vector<ArgumentType> &arguments);
+    Value bind_numbers(std::span<const std::int64_t> extents, Position at, std::uint32_t &place,
+                       const std::vector<ArgumentType> &arguments);
+    View view_of_field(ir::RootId root, const StructType::Field &field,
+                       const StructArgument &argument, const View *first, Position at);
+    Value array_of_structs(const ir::Root &like, const StructTypePtr &type);
+    Value place_of(const Node &node);
+    Value attribute_of_struct(const Value &object, const Node &node);
+    Value field_of(const Value &object, const std::string &name, Position at) const;
+    Value subscripted_struct(const Value &object, const Node &node);
+    Value elements_of_struct(const Value &object, const Node &index, Position at);
+    const Node *with_saved_bounds(const Node &slice, std::vector<syntax::NodePtr> &made_slices);
+    syntax::NodePtr bound_name(Value value, Position at);
+    void store_to(const Value &place, Value value, Position at);
+    void pair_up(const Value &place, const Value &value, Position at,
+                 std::vector<std::pair<View, Value>> &stores);
+    // A number of a variable that is a structure.
+    struct Component {
+        std::string variable;
+        std::size_t place;
+        Value value;
+        std::string name;
+    };
+    std::optional<Component> component_of(const Node &target);
+    void assign_component(const Component &component, const Value &value, Position at);
+    Value repeatable(Value value);
+    Value vector_of(std::vector<Value> components, Position at) const;
+    Value by_component(const std::string &name, std::vector<Value> values, Position at,
+                       const std::function<Value(const std::vector<Value> &)> &operation);
+    Value call_vector(const Node &node, Dtype dtype);
+    Value dot_product(const Value &a, const Value &b, Position at);
+    Value call_by_component(const FunctionRow &row, const Node &node,
+                            std::span<const Node *const> arguments);
+
     // expressions.cpp
     Value evaluate(const Node &node);             // side effects may be pending
     Value value_after_effects(const Node &node);  // emits pending side effects as statements
@@ -215,7 +283,7 @@ private:
     Value value_of_constant(const syntax::Constant &constant, Position at, const std::string &name);
     Value value_of_name(const Node &node);
     Value value_of_slot(const Slot &slot, const Storage &storage, Position at) const;
-    Value value_of_attribute(const Node &node);
+    Value attribute_of(const Value &object, const Node &node);
     Value array_attribute(const Value &array, const Node &node);
     Value scalar_attribute(const Value &scalar, const Node &node);
     Value recorded_choice(Value value, Position at);
@@ -243,6 +311,7 @@ private:
 
     // arithmetic.cpp
     Value value_of_unary(const Node &node);
+    Value unary(const std::string &sign, Value value, Position at);
     Value literal(const Number &number, Position at) const;
     Scalar arithmetic_type(const Value &a, const Value &b) const;
     Value value_of_binary(const Node &node);
@@ -260,15 +329,17 @@ private:
     std::pair<Value, Value> unified_values(const Value &a, const Value &b, Scalar type) const;
 
     // subscripts.cpp
-    Value value_of_subscript(const Node &node);
+    Value subscript_of(const Value &object, const Node &node);
     Value item_of_tuple(const Value &tuple, const Node &node);
-    View element_of(const Node &subscript);
     View subscripted(const Value &array, const Node &index, Position at);
     View subscripted(const Value &array, std::span<const syntax::NodePtr> indices, Position at);
     struct Subscript {
         const Node *node;  // a slice or an ellipsis; nullptr: an index
         Value index;
     };
+    static const Node &whole_slice();
+    void complete(std::vector<Subscript> &subscripts, std::size_t ndim, const std::string &array,
+                  Position at) const;
     std::vector<Subscript> subscripts_of(std::span<const syntax::NodePtr> indices);
     View part_of_array(const View &whole, const std::vector<Subscript> &subscripts, Position at);
     ir::Expression index_in(const View &array, std::size_t dimension, const Value &index);
@@ -291,6 +362,8 @@ private:
     // calls.cpp
     Value value_of_call(const Node &node);
     Value call_builtin(const Node &node, const FunctionRow &row);
+    Value call_numeric(const FunctionRow &row, const Node &node,
+                       std::span<const Node *const> arguments);
     std::vector<const Node *> arguments_of(const Node &node, const FunctionRow &row) const;
     std::vector<Value> scalars_of(std::span<const Node *const> arguments);
     std::int64_t literal_of(const Node &node, const std::string &what);
@@ -353,6 +426,7 @@ private:
     Value constant_array(const Node &node, std::span<const Node *const> arguments);
     Value array_value(ir::RootId root, Position at) const;
     std::vector<std::int64_t> shape_of(const Node &node);
+    static StructTypePtr struct_type_of(const Node &node);
 
     // groups.cpp
     Value call_barrier(const FunctionRow &row, const Node &node,
@@ -376,8 +450,11 @@ private:
     void bind_call_argument(const std::string &name, Position at, const Value &passed);
     void bind_call_array(const std::string &name, Position at, const View &passed);
     ir::VariableId new_parameter(const std::string &name, Position at);
-    void return_value(const Value &value, Position at);
+    void return_value(const Value &given, Position at);
     void set_result_type(Value &result, Position at);
+    Value flattened_result(const Value &value, Position at);
+    static bool add_numbers(const Value &value, std::vector<Value> &numbers);
+    static Value rebuilt(const Value &form, const Value &numbers, std::size_t &next);
 
     // Statements
     struct Mark {
@@ -406,6 +483,8 @@ private:
     std::map<std::string, Storage> storage_;
     // Values of names that no assignment changes: loop counters and arguments.
     std::map<std::string, Value> bound_;
+    // Extents and strides of roots that are fields of structs.
+    std::map<ir::RootId, View> wholes_;
     std::vector<std::optional<kernel::Range>> proved_;  // by variable: range of its only value
     std::vector<std::optional<Assumed>> assumed_;       // by variable: bound of all its values
     std::set<std::string> taken_;                       // names in the typed form
@@ -426,7 +505,9 @@ private:
     };
     std::vector<Loop *> loops_;
     std::optional<Position> empty_return_;
-    std::string array_name_;  // name for an array created by the current assignment
+    Value returned_form_;               // see Instantiation::form
+    mutable bool has_vectors_ = false;  // functions of numbers may have to be called by component
+    std::string array_name_;            // name for an array created by the current assignment
 };
 
 }  // namespace entrepot::kernel

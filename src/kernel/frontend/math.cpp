@@ -94,6 +94,11 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node,
                               std::span<const Node *const> arguments) {
     if (row.name == "len")
         return length_of(value_after_effects(*arguments[0]));
+    if (row.name == "dot") {
+        const std::vector<syntax::NodePtr> nodes{node.operands.begin() + 1, node.operands.end()};
+        const std::vector<Value> vectors = values_in_order(nodes);
+        return dot_product(vectors[0], vectors[1], node.at);
+    }
     if (row.name == "round")
         return rounded(scalar_value(*arguments[0]), arguments[1], node.at);
     if (row.name.ends_with(".isclose"))
@@ -193,7 +198,13 @@ Value Lowering::logarithm_of(const Value &x, Position at) const {
 }
 
 Value Lowering::length_of(const Value &value) const {
-    if (value.kind == Value::Kind::tuple)
+    if (value.kind == Value::Kind::structure && value.ndim > 0) {
+        const Value *first = &value;
+        while (first->kind == Value::Kind::structure)
+            first = &first->items[0];
+        return made(first->view->extents[0]);
+    }
+    if (value.kind == Value::Kind::tuple || is_vector(value))
         return integer(static_cast<std::int64_t>(value.items.size()), value.at);
     if (value.kind != Value::Kind::array || value.view->extents.empty())
         refuse(value.at, "len() is of arrays and tuples, but this is " + value.type_name());

@@ -12,6 +12,8 @@ public:
     explicit LoopNameFinder(const syntax::Function &function) {
         for (const auto &parameter : function.parameters)
             others_.insert(parameter.name);
+        for (const auto &parameter : function.structs)
+            others_.insert(parameter.name);
         walk_all(function.body);
     }
 
@@ -86,7 +88,35 @@ void add_assigned(const std::vector<syntax::NodePtr> &statements, std::set<std::
     }
 }
 
+void add_component_owner(const Node &target, std::set<std::string> &names) {
+    if ((target.kind == Kind::attribute || target.kind == Kind::subscript) &&
+        target.operands[0]->kind == Kind::name)
+        names.insert(target.operands[0]->text);
+    if (target.kind == Kind::tuple)
+        for (const auto &item : target.operands)
+            add_component_owner(*item, names);
+}
+
+void add_component_owners(const std::vector<syntax::NodePtr> &statements,
+                          std::set<std::string> &names) {
+    for (const auto &node : statements) {
+        if (node->kind == Kind::assign)
+            for (std::size_t i = 1; i < node->operands.size(); ++i)
+                add_component_owner(*node->operands[i], names);
+        if (node->kind == Kind::augment || node->kind == Kind::annotate)
+            add_component_owner(*node->operands[0], names);
+        add_component_owners(node->body, names);
+        add_component_owners(node->otherwise, names);
+    }
+}
+
 }  // namespace
+
+std::set<std::string> components_assigned_in(const std::vector<syntax::NodePtr> &statements) {
+    std::set<std::string> names;
+    add_component_owners(statements, names);
+    return names;
+}
 
 LoopNames loop_names_of(const syntax::Function &function) {
     return LoopNameFinder(function).found();

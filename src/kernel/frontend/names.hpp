@@ -15,5 +15,7 @@ LoopNames loop_names_of(const syntax::Function &function);
 
 // All names that statements assign, including nested statements.
 std::set<std::string> assigned_in(const std::vector<syntax::NodePtr> &statements);
+// All names of which statements assign an attribute or an element, as in `v.x = 1`.
+std::set<std::string> components_assigned_in(const std::vector<syntax::NodePtr> &statements);
 
 }  // namespace entrepot::kernel

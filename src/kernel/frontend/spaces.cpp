@@ -114,8 +114,20 @@ Value Lowering::call_array(const FunctionRow &row, const Node &node,
     root.type.contiguous = true;
     root.type.shape = shape_of(*arguments[0]);
     root.type.ndim = static_cast<std::uint32_t>(root.type.shape.size());
+    if (const StructTypePtr type = struct_type_of(*arguments[1]))
+        return array_of_structs(root, type);
     root.type.dtype = dtype_of(*arguments[1]);
     return array_value(new_root(std::move(root)), node.at);
+}
+
+// The layout that a dtype of structs or vectors denotes; nullptr for any other expression.
+StructTypePtr Lowering::struct_type_of(const Node &node) {
+    if (node.kind != Kind::constant)
+        return nullptr;
+    if (const auto *const type = std::get_if<StructTypePtr>(&node.value.value))
+        return *type;
+    const auto *const dtype = std::get_if<Dtype>(&node.value.value);
+    return dtype && lanes_are_named(dtype->lanes) ? vector_type(*dtype) : nullptr;
 }
 
 Value Lowering::array_value(ir::RootId root, Position at) const {

@@ -89,6 +89,9 @@ ir::Statement &Lowering::emit(ir::Act act, Position at, std::vector<ir::Expressi
 }
 
 void Lowering::save_before(Value &earlier, const Mark &mark) {
+    if (earlier.kind == Value::Kind::structure)
+        for (Value &item : earlier.items)
+            save_before(item, mark);
     if (effects_ == mark.effects || !earlier.is_scalar() ||
         !build::reads_memory(earlier.expression))
         return;

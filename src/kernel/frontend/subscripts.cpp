@@ -62,20 +62,17 @@ Expression wrapped(const Expression &value, const Expression &extent) {
 
 }  // namespace
 
-Value Lowering::value_of_subscript(const Node &node) {
-    const Value object = value_after_effects(*node.operands[0]);
+// A subscript of a tuple, or the part of an array; an element is not loaded.
+Value Lowering::subscript_of(const Value &object, const Node &node) {
     if (object.kind == Value::Kind::tuple)
         return item_of_tuple(object, node);
     const Node &index = *node.operands[1];
     if (object.is_scalar() && index.kind == Kind::tuple && index.operands.empty())
         return object;  // x[()]: an array without dimensions was passed as a number
-    const View part = subscripted(object, index, node.at);
-    if (part.extents.empty())
-        return loaded(part, node.at);
     Value value;
     value.kind = Value::Kind::array;
     value.at = node.at;
-    value.view = std::make_shared<const View>(part);
+    value.view = std::make_shared<const View>(subscripted(object, index, node.at));
     return value;
 }
 
@@ -96,13 +93,6 @@ Value Lowering::item_of_tuple(const Value &tuple, const Node &node) {
                            ", such as the shape of an array with ", counted(count, "dimension")));
     place += place < 0 ? count : 0;
     return tuple.items[static_cast<std::size_t>(place)];
-}
-
-View Lowering::element_of(const Node &subscript) {
-    const Value object = value_after_effects(*subscript.operands[0]);
-    if (object.kind == Value::Kind::tuple)
-        refuse(subscript.at, "the items of a tuple cannot be assigned; make a new tuple");
-    return subscripted(object, *subscript.operands[1], subscript.at);
 }
 
 View Lowering::subscripted(const Value &array, const Node &index, Position at) {
@@ -141,29 +131,41 @@ View Lowering::subscripted(const Value &array, std::span<const syntax::NodePtr> 
                    (array.is_scalar() ? "; write it without brackets, or give an array" : ""));
     const View &whole = *array.view;
     std::vector<Subscript> subscripts = subscripts_of(indices);
+    const std::string &name = function_.roots[whole.root].name;
+    const auto is_index = [](const Subscript &each) {
+        return !each.node || each.node->kind != Kind::ellipsis;
+    };
+    if (whole.extents.empty() && std::ranges::any_of(subscripts, is_index))
+        refuse(at, "`" + name + "` has no dimensions (" + name_of(whole.type) +
+                       "), so no index: its element is " + name +
+                       "[()]; an array of one element, as x.reshape(1) is, has " + name + "[0]");
+    complete(subscripts, whole.extents.size(), name_of(whole.type), at);
+    return part_of_array(whole, subscripts, at);
+}
+
+const syntax::Node &Lowering::whole_slice() {
+    static const Node all{Kind::slice, {}, {}, {}, {nullptr, nullptr, nullptr}, {}, {}, {}, {}};
+    return all;
+}
+
+// Adds whole slices for the dimensions that are not named, in place of the ellipsis or at the end.
+void Lowering::complete(std::vector<Subscript> &subscripts, std::size_t ndim,
+                        const std::string &array, Position at) const {
     const auto is_ellipsis = [](const Subscript &each) {
         return each.node && each.node->kind == Kind::ellipsis;
     };
     const auto named =
         static_cast<std::size_t>(std::ranges::count_if(subscripts, std::not_fn(is_ellipsis)));
-    const std::string &name = function_.roots[whole.root].name;
-    if (named > 0 && whole.extents.empty())
-        refuse(at, "`" + name + "` has no dimensions (" + name_of(whole.type) +
-                       "), so no index: its element is " + name +
-                       "[()]; an array of one element, as x.reshape(1) is, has " + name + "[0]");
-    if (named > whole.extents.size())
-        refuse(at,
-               sentence_of("there are ", named, " indices for ", name_of(whole.type),
-                           "; write one for each dimension, ", whole.extents.size(), " at most"));
-    static const Node all{Kind::slice, {}, {}, {}, {nullptr, nullptr, nullptr}, {}, {}, {}, {}};
-    const std::vector<Subscript> rest(whole.extents.size() - named, Subscript{&all, {}});
+    if (named > ndim)
+        refuse(at, sentence_of("there are ", named, " indices for ", array,
+                               "; write one for each dimension, ", ndim, " at most"));
+    const std::vector<Subscript> rest(ndim - named, Subscript{&whole_slice(), {}});
     auto ellipsis = std::ranges::find_if(subscripts, is_ellipsis);
     if (ellipsis != subscripts.end())
         ellipsis = subscripts.erase(ellipsis);
     if (std::ranges::any_of(subscripts, is_ellipsis))
         refuse(at, "there is more than one `...` between the brackets");
     subscripts.insert(ellipsis, rest.begin(), rest.end());
-    return part_of_array(whole, subscripts, at);
 }
 
 View Lowering::part_of_array(const View &whole, const std::vector<Subscript> &subscripts,

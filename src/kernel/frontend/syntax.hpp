@@ -2,6 +2,7 @@
 // resolves global and captured names. They appear here as constants, dtypes, functions of
 // functions.hpp, or device functions.
 #pragma once
+#include "kernel/frontend/structs.hpp"
 #include "kernel/ir/source.hpp"
 #include <entrepot/core/dtype.hpp>
 
@@ -25,9 +26,9 @@ using ConstantTuple = std::vector<Constant>;
 // ones.
 struct Constant {
     std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::complex<double>,
-                 std::string, Dtype, ConstantTuple,
-                 std::shared_ptr<const ConstantArray>>
-        value;           // monostate: None
+                 std::string, Dtype, ConstantTuple, std::shared_ptr<const ConstantArray>,
+                 StructTypePtr>
+        value;           // monostate: None; StructTypePtr: a dtype of structs
     bool typed = false;  // a NumPy scalar: its type is `dtype`, not weak
     Dtype dtype{};       // if typed
 };
@@ -90,8 +91,17 @@ struct Parameter {
     NodePtr default_value = nullptr;  // of a device function; null: none
 };
 
+// A parameter that is a struct, or an array of structs. Its numbers are parameters of their own.
+struct StructParameter {
+    std::string name;
+    Position at;
+    std::uint32_t first = 0;  // place of its first number in Function::parameters
+    StructArgument argument;
+};
+
 struct Function : Source {
     std::vector<Parameter> parameters;
+    std::vector<StructParameter> structs;  // of a kernel; ordered by `first`
     std::vector<NodePtr> body;
 };
 

@@ -65,7 +65,7 @@ void find_aliases(std::span<Argument> arguments) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
         arrays[i]->no_alias = true;
         for (std::size_t j = 0; j < i; ++j)
-            if (bytes[i].overlaps(bytes[j])) [[unlikely]]
+            if (bytes[i].overlaps(bytes[j]) && !arrays[i]->is_field_beside(*arrays[j])) [[unlikely]]
                 arrays[i]->no_alias = arrays[j]->no_alias = false;
     }
 }

@@ -32,6 +32,8 @@ struct Argument {
     bool no_alias = false;  // no other array of the launch shares an element with it
     Dtype dtype{};
     std::uint32_t ndim = 0;
+    // Equal and not 0 for the fields of one array of structs, which share no element.
+    std::uint32_t struct_id = 0;
     const Array *array = nullptr;  // borrowed; nullptr unless it is an argument of kind array
     Scalar scalar;
     std::int64_t extents[max_local_ndim];  // of local memory
@@ -46,6 +48,9 @@ struct Argument {
                std::uint64_t{static_cast<std::uint8_t>(dtype.code)} << 8 |
                std::uint64_t{dtype.bits} << 16 | std::uint64_t{dtype.lanes} << 24 |
                std::uint64_t{ndim} << 40;
+    }
+    bool is_field_beside(const Argument &other) const noexcept {
+        return struct_id != 0 && struct_id == other.struct_id;
     }
     ArgumentType type() const;
     // Size in bytes of local memory: at least one element, because drivers refuse 0 bytes.

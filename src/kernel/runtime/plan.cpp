@@ -78,9 +78,11 @@ bool Plan::matches_key(const ArgumentKey &expected, const Argument &argument,
 bool Plan::no_alias(std::span<const Argument> arguments) const noexcept {
     SmallVector<AddressRange, 16> seen(uses_.size());
     for (const ArrayUse &use : uses_) {
-        const AddressRange own(*arguments[use.position].array, argument_keys_[use.position].bytes);
-        for (const AddressRange &other : seen)
-            if (own.overlaps(other))
+        const Argument &argument = arguments[use.position];
+        const AddressRange own(*argument.array, argument_keys_[use.position].bytes);
+        for (std::size_t i = 0; i < seen.size(); ++i)
+            if (own.overlaps(seen.data()[i]) &&
+                !argument.is_field_beside(arguments[uses_[i].position]))
                 return false;
         seen.emplace_back(own);
     }

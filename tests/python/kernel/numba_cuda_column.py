@@ -249,6 +249,38 @@ def _():
     assert np.asarray(doubled(np.arange(3.0))).tolist() == [0, 2, 4]
 
 
+POINT = np.dtype([("x", "f4"), ("y", "f4")])
+
+
+@cuda.jit
+def of_records(p):
+    i = cuda.grid(1)
+    q = p[i]
+    q["x"] = 2 * p[i]["y"]
+    p[i].y = p[i].x + 1
+
+
+@row('`p[i].x`, `p[i]["x"]` of a record array')
+def _():
+    points = np.zeros(4, POINT)
+    points["y"] = np.arange(4)
+    (points,) = run(of_records, 1, 4, points.view(np.recarray))
+    assert points["x"].tolist() == [0, 2, 4, 6]
+    assert points["y"].tolist() == [1, 3, 5, 7]
+
+
+@cuda.jit
+def of_vectors(out):
+    v = cuda.float32x4(1, 2, 3, 4)
+    out[cuda.grid(1)] = v.x + v.w
+
+
+@row("`cuda.float32x4(x, y, z, w)`")
+def _():
+    (out,) = run(of_vectors, 1, 2, np.zeros(2, "f4"))
+    assert out.tolist() == [5, 5]
+
+
 @row("`@cuda.reduce`")
 def _():
     @cuda.reduce

@@ -230,6 +230,40 @@ def _(backend):
     assert ep.asarray(result).copy_to_host().numpy().tolist() == [0, 2, 4]
 
 
+POINT = np.dtype([("x", "f4"), ("y", "f4")])
+
+
+@dppy.kernel
+def of_records(p):
+    i = dppy.get_global_id(0)
+    q = p[i]
+    q["x"] = 2 * p[i]["y"]
+    p[i].y = p[i].x + 1
+
+
+@row('`p[i].x`, `p[i]["x"]` of a record array')
+def _(backend):
+    points = np.zeros(4, POINT)
+    points["y"] = np.arange(4)
+    moved = dppy.StructArray.to_device(points, backend.device)
+    backend.launch(of_records, 4, None, moved)
+    points = moved.copy_to_host()
+    assert points["x"].tolist() == [0, 2, 4, 6]
+    assert points["y"].tolist() == [1, 3, 5, 7]
+
+
+@dppy.kernel
+def of_vectors(out):
+    v = dppy.float32x4(1, 2, 3, 4)
+    out[dppy.get_global_id(0)] = v.x + v.w
+
+
+@row("`cuda.float32x4(x, y, z, w)`")
+def _(backend):
+    (out,) = backend.run(of_vectors, 2, None, np.zeros(2, "f4"))
+    assert out.tolist() == [5, 5]
+
+
 @row("`@cuda.reduce`")
 def _(backend):
     total = dppy.reduce(lambda x, y: x + y)

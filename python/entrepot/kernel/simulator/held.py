@@ -15,6 +15,7 @@ import numpy as np
 
 from ..._core import Dtype
 from .arithmetic import converted, dtype_of, integer
+from .structs import returned, value_of
 
 #: Key of a function: its file, the first line of its text, its name.
 Place = tuple[str, int, str]
@@ -43,6 +44,7 @@ class Types:
         item.
         """
         if isinstance(names, str):
+            value = value_of(value) if names else returned(value)
             return _held(self.names.get(names), value)
         if names is None or not isinstance(value, tuple) or len(names) != len(value):
             return value

@@ -13,6 +13,7 @@ from .arithmetic import dtype_of
 from .errors import AssertionKernelError, line_of_kernel, refuse
 from .groups import GLOBAL_FENCE, GROUP_OPERATIONS, LOCAL_FENCE, SUB_GROUP_SIZE, Meeting, Run
 from .memory import View
+from .structs import dot, is_struct_dtype, structs_of
 
 #: Functions that wait for other work-items: a yield returns their result.
 COLLECTIVE = frozenset(
@@ -55,6 +56,7 @@ def operations(run: Run) -> dict[str, Callable[..., Any]]:
         "AtomicRef": AtomicRef,
         "mem_fence": lambda *_: None,
         "assertion": lambda condition, message: _check(run, condition, message),
+        "dot": dot,
     }
 
 
@@ -140,19 +142,27 @@ _Site = tuple[Any, ...]
 
 
 def _memory(run: Run) -> dict[str, Callable[..., Any]]:
-    def fresh(shape: Any, dtype: Any, space: str, site: _Site) -> View:
-        return View(
-            run, site[0], np.zeros(shape, dtype_of(dtype)), space, np.zeros(shape, np.bool_)
+    def fresh(shape: Any, dtype: Any, space: str, site: _Site) -> Any:
+        extents = tuple(shape) if isinstance(shape, tuple) else (shape,)
+        if not is_struct_dtype(dtype):
+            return view(site[0], dtype, extents, space)
+        return structs_of(
+            dtype,
+            lambda name, base, inner: view(f"{site[0]}.{name}", base, (*extents, *inner), space),
+            len(extents),
         )
 
-    def local_array(shape: Any, dtype: Any, *, site: _Site) -> View:
-        arrays: dict[Any, View] = run.item.group.arrays
+    def view(name: str, dtype: Any, shape: tuple[Any, ...], space: str) -> View:
+        return View(run, name, np.zeros(shape, dtype_of(dtype)), space, np.zeros(shape, np.bool_))
+
+    def local_array(shape: Any, dtype: Any, *, site: _Site) -> Any:
+        arrays: dict[Any, Any] = run.item.group.arrays
         place = line_of_kernel()[0], site
         if place not in arrays:
             arrays[place] = fresh(shape, dtype, "local", site)
         return arrays[place]
 
-    def private_array(shape: Any, dtype: Any, *, site: _Site) -> View:
+    def private_array(shape: Any, dtype: Any, *, site: _Site) -> Any:
         return fresh(shape, dtype, "private", site)
 
     def constant_array(values: Any, dtype: Any = None, *, site: _Site) -> View:

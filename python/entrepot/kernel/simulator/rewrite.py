@@ -23,7 +23,7 @@ import numpy as np
 from ..._core import Dtype
 from .. import source
 from ..language import Item
-from . import arithmetic, mathematics, operations
+from . import arithmetic, mathematics, operations, structs
 from .errors import MARK, refusal
 from .held import Place, Types
 
@@ -34,6 +34,7 @@ _PREFIX = "__ep_"
 #: Names of numba's classes of number types.
 _NUMBERS_OF_NUMBA = ("Integer", "Float", "Complex", "Boolean")
 _KEPT, _CHOSEN = _PREFIX + "kept", _PREFIX + "chosen"
+_REPLACED, _VECTOR, _ITEMS = _PREFIX + "replaced", _PREFIX + "vector", _PREFIX + "items"
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
@@ -113,6 +114,11 @@ class Rewritten:
         names |= {MARK: True, "__builtins__": builtins}
         names |= {own: implementations[canonical] for own, canonical in self.operations.items()}
         names |= {_KEPT: known_types.kept, _CHOSEN: known_types.chosen}
+        names |= {
+            _REPLACED: structs.replaced,
+            _VECTOR: structs.vector,
+            _ITEMS: structs.items_of,
+        }
         names |= {
             own: callee.bound(implementations, wrap, known) for own, callee in self.callees.items()
         }
@@ -245,6 +251,16 @@ class _Names:
             owner = self.value(node.value)
             return _UNKNOWN if owner is _UNKNOWN else getattr(owner, node.attr, _UNKNOWN)
         return _UNKNOWN
+
+
+def _index_of(index: ast.expr) -> ast.expr:
+    """A subscript as a value: a slice becomes a call of Python's ``slice``."""
+    if isinstance(index, ast.Slice):
+        bounds = [each or ast.Constant(None) for each in (index.lower, index.upper, index.step)]
+        return ast.Call(ast.Name("slice", ast.Load()), bounds, [])
+    if isinstance(index, ast.Tuple):
+        return ast.Tuple(list(map(_index_of, index.elts)), ast.Load())
+    return index
 
 
 def _names_in(target: ast.expr) -> Any:
@@ -382,10 +398,48 @@ class _Rewriter(ast.NodeTransformer):
         )
         return ast.fix_missing_locations(ast.copy_location(ast.Expr(check), node))
 
+    def _owner(self, target: ast.expr) -> ast.Name | None:
+        """The variable of which a component may be assigned: ``v`` of ``v.x`` and ``v[0]``."""
+        if not isinstance(target, (ast.Attribute, ast.Subscript)):
+            return None
+        owner = target.value
+        is_variable = isinstance(owner, ast.Name) and owner.id in self._names.variables
+        return owner if is_variable and isinstance(owner, ast.Name) else None
+
+    def _component_assignment(
+        self, owner: ast.Name, target: ast.expr, value: ast.expr, at: ast.AST
+    ) -> ast.Assign:
+        """``v = replaced(value, v, "x")``: a vector is a value, and an array is changed."""
+        if isinstance(target, ast.Attribute):
+            key: ast.expr = ast.Constant(target.attr)
+        else:
+            assert isinstance(target, ast.Subscript)
+            key = _index_of(target.slice)
+        function = ast.Name(_REPLACED, ast.Load())
+        call = ast.Call(function, [value, ast.Name(owner.id, ast.Load()), key], [])
+        made = ast.Assign([ast.Name(owner.id, ast.Store())], ast.copy_location(call, value))
+        return ast.fix_missing_locations(ast.copy_location(made, at))
+
     def _assignment(self, target: ast.expr, value: ast.expr, at: ast.AST) -> ast.Assign:
+        owner = self._owner(target)
+        if owner is not None:
+            return self._component_assignment(owner, target, value, at)
         names = _names_in(target)
         held = value if names is None else self._in_type(_KEPT, names, value)
         return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], held), at))
+
+    def _assignments(self, target: ast.expr, value: ast.expr, at: ast.AST) -> list[ast.stmt]:
+        """The assignment, item by item if a target is a component of a variable."""
+        if not isinstance(target, ast.Tuple) or not any(map(self._owner, target.elts)):
+            return [self._assignment(target, value, at)]
+        held = self._temporary()
+        items = ast.Call(ast.Name(_ITEMS, ast.Load()), [value, ast.Constant(len(target.elts))], [])
+        first = ast.Assign([ast.Name(held, ast.Store())], ast.copy_location(items, value))
+        made: list[ast.stmt] = [ast.fix_missing_locations(ast.copy_location(first, at))]
+        for place, each in enumerate(target.elts):
+            item = ast.Subscript(ast.Name(held, ast.Load()), ast.Constant(place), ast.Load())
+            made += self._assignments(each, ast.copy_location(item, value), at)
+        return made
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt] | ast.stmt:
         """``a[i] += x`` with ``a`` and ``i`` evaluated once."""
@@ -395,6 +449,8 @@ class _Rewriter(ast.NodeTransformer):
                 operation, [ast.Name(node.target.id, ast.Load()), value], node
             )
             return self._assignment(node.target, ast.copy_location(now, node), node)
+        if isinstance(node.target, ast.Attribute):
+            return self._augmented_field(node, node.target, operation, value)
         if not isinstance(node.target, ast.Subscript):
             raise refusal(
                 self._file, node.lineno, "what is added to is a variable or an element of an array"
@@ -409,11 +465,35 @@ class _Rewriter(ast.NodeTransformer):
         statements = [
             ast.Assign([ast.Name(array, ast.Store())], self.visit(node.target.value)),
             ast.Assign([ast.Name(index, ast.Store())], self.visit(node.target.slice)),
-            ast.Assign([stored], self._call(operation, [element, value], node)),
         ]
+        changed = self._call(operation, [element, value], node)
+        owner = self._owner(node.target)
+        if owner is None:
+            statements.append(ast.Assign([stored], changed))
+        else:
+            target = ast.Subscript(owner, ast.Name(index, ast.Load()), ast.Store())
+            statements.append(self._component_assignment(owner, target, changed, node))
         return [
             ast.fix_missing_locations(ast.copy_location(statement, node))
             for statement in statements
+        ]
+
+    def _augmented_field(
+        self, node: ast.AugAssign, target: ast.Attribute, operation: str, value: ast.expr
+    ) -> list[ast.stmt]:
+        """``p[i].x += y`` with ``p[i]`` evaluated once."""
+        owner, held = self._owner(target), self._temporary()
+        first = ast.Assign([ast.Name(held, ast.Store())], self.visit(target.value))
+        field = ast.Attribute(ast.Name(held, ast.Load()), target.attr, ast.Load())
+        changed = self._call(operation, [field, value], node)
+        if owner is None:
+            stored = ast.Attribute(ast.Name(held, ast.Load()), target.attr, ast.Store())
+            second = ast.Assign([stored], changed)
+        else:
+            second = self._component_assignment(owner, target, changed, node)
+        return [
+            ast.fix_missing_locations(ast.copy_location(statement, node))
+            for statement in (first, second)
         ]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
@@ -431,12 +511,16 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         self._assigned = ""
         if len(node.targets) == 1:
-            return self._assignment(target, node.value, node)
+            return self._assignments(target, node.value, node)
         value = ast.copy_location(ast.Name(self._temporary(), ast.Load()), node.value)
         first = ast.Assign([ast.Name(value.id, ast.Store())], node.value)
         return [
             ast.fix_missing_locations(ast.copy_location(first, node)),
-            *[self._assignment(each, value, node) for each in node.targets],
+            *[
+                statement
+                for each in node.targets
+                for statement in self._assignments(each, value, node)
+            ],
         ]
 
     # Calls ----------------------------------------------------------------------------------------
@@ -459,12 +543,19 @@ class _Rewriter(ast.NodeTransformer):
             return self._builtin(node, canonical)
         if isinstance(device := getattr(callee, "function", None), types.FunctionType):
             return self._device_function(node, device)
+        if getattr(callee, "lanes", 1) > 1:
+            return ast.copy_location(
+                ast.Call(ast.Name(_VECTOR, ast.Load()), [self.visit(node.func), *node.args], []),
+                node,
+            )
         if self._is_type(callee):
             return self._call("cast", [self.visit(node.func), *node.args], node)
         implementation = self._implementation(callee)
         if implementation is None:
             node.func = self.visit(node.func)
             return node
+        if len(node.args) > 0 and callee is not range and callee is not len:
+            implementation = structs.by_component(implementation)
         node.func = self._named(
             f"{_PREFIX}python_{callee.__name__}_{id(callee)}", implementation, node
         )
@@ -543,5 +634,6 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
     def _call(self, operation: str, operands: list[ast.expr], node: ast.AST) -> ast.expr:
-        function = self._named(_PREFIX + operation, getattr(arithmetic, operation), node)
+        implementation = structs.by_component(getattr(arithmetic, operation))
+        function = self._named(_PREFIX + operation, implementation, node)
         return ast.copy_location(ast.Call(function, operands, []), node)

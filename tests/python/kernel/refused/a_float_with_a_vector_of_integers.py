@@ -1,0 +1,16 @@
+"""A number that meets a vector becomes a component."""
+
+import numpy as np
+
+import entrepot.kernel as dppy
+
+POINT = np.dtype([("x", "f4"), ("y", "f4"), ("mass", "f8")])
+
+
+@dppy.kernel
+def program(p, out):
+    v = dppy.int4(1) * p[0].x
+    out[0] = v.x
+
+
+ARGUMENTS = (np.zeros(2, POINT), np.zeros(4, "f4"))

@@ -1,0 +1,19 @@
+"""A name stays with the elements of one array."""
+
+import numpy as np
+
+import entrepot.kernel as dppy
+
+POINT = np.dtype([("x", "f4"), ("y", "f4"), ("mass", "f8")])
+
+
+@dppy.kernel
+def program(p, out):
+    own = dppy.private.array(2, POINT)
+    q = p[0]
+    if out[0] > 0:
+        q = own[0]
+    out[0] = q.x
+
+
+ARGUMENTS = (np.zeros(2, POINT), np.zeros(4, "f4"))

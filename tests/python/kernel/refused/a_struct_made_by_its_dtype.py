@@ -1,0 +1,15 @@
+"""A dtype of structs makes no struct."""
+
+import numpy as np
+
+import entrepot.kernel as dppy
+
+POINT = np.dtype([("x", "f4"), ("y", "f4"), ("mass", "f8")])
+
+
+@dppy.kernel
+def program(p, out):
+    p[0] = POINT((1, 2, 3))
+
+
+ARGUMENTS = (np.zeros(2, POINT), np.zeros(4, "f4"))

@@ -1,0 +1,15 @@
+"""Elements are assigned one by one."""
+
+import numpy as np
+
+import entrepot.kernel as dppy
+
+POINT = np.dtype([("x", "f4"), ("y", "f4"), ("mass", "f8")])
+
+
+@dppy.kernel
+def program(p, out):
+    p[1:] = p[0]
+
+
+ARGUMENTS = (np.zeros(2, POINT), np.zeros(4, "f4"))

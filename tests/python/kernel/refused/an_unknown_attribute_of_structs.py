@@ -1,0 +1,15 @@
+"""An array of structs has its fields and few attributes."""
+
+import numpy as np
+
+import entrepot.kernel as dppy
+
+POINT = np.dtype([("x", "f4"), ("y", "f4"), ("mass", "f8")])
+
+
+@dppy.kernel
+def program(p, out):
+    out[0] = p.strides
+
+
+ARGUMENTS = (np.zeros(2, POINT), np.zeros(4, "f4"))
