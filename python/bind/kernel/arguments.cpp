@@ -21,6 +21,7 @@
 #include <entrepot/memory/operation.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -104,6 +105,32 @@ bool repeats_elements(const Array &array) {
 
 PyTypeObject *struct_array_type() {
     return reinterpret_cast<PyTypeObject *>(language().struct_array);
+}
+
+const Interned dtype_name = "dtype";
+
+// Class of NumPy's structured dtypes, once a launch has had one; nullptr before.
+std::atomic<PyTypeObject *> struct_dtype_type{nullptr};
+
+Reference dtype_attribute(PyObject *object) {
+    Reference dtype(PyObject_GetAttr(object, dtype_name));
+    PyErr_Clear();
+    return dtype;
+}
+
+// Records the class of the dtype of an array that has fields.
+void learn_struct_dtype(PyObject *object) {
+    if (const Reference dtype = dtype_attribute(object))
+        struct_dtype_type.store(Py_TYPE(dtype.get()), std::memory_order_relaxed);
+}
+
+// True if the array probably has fields. An import that fails is much slower.
+bool has_struct_dtype(PyObject *object) {
+    PyTypeObject *const known = struct_dtype_type.load(std::memory_order_relaxed);
+    if (!known) [[likely]]
+        return false;
+    const Reference dtype = dtype_attribute(object);
+    return dtype && Py_IS_TYPE(dtype.get(), known);
 }
 
 // True for an instance of StructArray and for NumPy's records. Other arrays of structs are found
@@ -384,11 +411,12 @@ void CallArguments::add_fields(const Array &whole, kernel::StructTypePtr type) {
         whole.layout().may_overlap_itself() ? 0 : static_cast<std::uint32_t>(parameter_ + 1);
     try {
         kernel::for_each_number(*type, [&](const std::string &, const auto &field) {
-            add_array(fields_.emplace_back(elements.field(field)));
+            fields_.push_back(std::make_unique<Array>(elements.field(field)));
+            add_array(*fields_.back());
             all_.data()[all_.size() - 1].struct_id = id;
         });
     } catch (const Error &error) {
-        throw Error(error.kind(), argument_name(parameter_), ": ", error.what());
+        throw Error(ErrorKind::kernel, argument_name(parameter_), ": ", error.what());
     }
 }
 
@@ -420,12 +448,15 @@ void CallArguments::add_numbers_of(PyObject *numbers, kernel::StructTypePtr type
 void CallArguments::add_imported(PyObject *object, const DeclaredParameter *declared) {
     if (imported_.size() == 0)
         imported_.reserve(function_->parameters.size());
+    if (has_struct_dtype(object) && add_split(object, declared)) [[unlikely]]
+        return;
     std::optional<Array> found;
     try {
         found = imported(object, parameter_);
     } catch (const Error &) {
         if (!add_split(object, declared))
             throw;
+        learn_struct_dtype(object);
         return;
     }
     const Array &array = imported_.emplace_back(*std::move(found));

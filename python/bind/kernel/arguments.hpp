@@ -14,7 +14,6 @@
 #include <kernel/runtime/launch.hpp>
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -140,7 +139,7 @@ private:
     const kernel::syntax::Function *function_;
     std::size_t parameter_ = 0;  // place of the argument that is being added
     std::vector<kernel::StructArgument> structs_;
-    std::deque<Array> fields_;  // arrays of fields; `all_` points to them
+    std::vector<std::unique_ptr<Array>> fields_;  // `all_` points to the arrays
     SmallVector<kernel::Argument, 10> all_;
     const kernel::Argument *first_on_device_ = nullptr;
     bool has_host_memory_ = false;  // that a device may not be able to access

@@ -162,13 +162,28 @@ struct ToText {
 
 }  // namespace
 
+namespace {
+
+// Throws: KernelError for arrays and records with fields, which are arguments only.
+void refuse_structs(PyObject *object) {
+    const Reference dtype(PyObject_GetAttr(object, dtype_name));
+    PyErr_Clear();
+    if (dtype && has_base(Py_TYPE(dtype.get()), "numpy.dtype") && struct_type_from(dtype.get()))
+        throw Error(ErrorKind::kernel,
+                    "structs are arguments and no constants: give it to the kernel at the launch");
+}
+
+}  // namespace
+
 std::optional<Constant> constant_from(PyObject *object) {
     if (object == Py_None)
         return Constant{};
     if (PyBool_Check(object))
         return Constant{object == Py_True, false, {}};
-    if (is_numpy_scalar(object))  // before float: NumPy's float64 derives from it
+    if (is_numpy_scalar(object)) {  // before float: NumPy's float64 derives from it
+        refuse_structs(object);
         return typed_from(object);
+    }
     if (PyLong_Check(object))
         return integer_from(object);
     if (PyFloat_Check(object))
@@ -187,8 +202,10 @@ std::optional<Constant> constant_from(PyObject *object) {
     }
     if (is_dtype(object))
         return dtype_constant(object);
-    if (is_array_like(object))
+    if (is_array_like(object)) {
+        refuse_structs(object);
         return elements_of(is_array(object) ? array_of(object) : import_operand(object));
+    }
     return std::nullopt;
 }
 

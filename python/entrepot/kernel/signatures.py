@@ -77,11 +77,17 @@ def _dtype(name: str, text: str) -> Dtype | None:
     if not name:
         return None
     try:
-        return Dtype(name)
+        dtype = Dtype(name)
     except TypeError:
         raise ValueError(
             f"signature {text!r}: {name!r} is no type; NumPy's names are, such as float32 and int64"
         ) from None
+    if dtype.lanes > 1:
+        raise ValueError(
+            f"signature {text!r}: {name!r} is a vector, which signatures do not name: leave the "
+            "signature out"
+        )
+    return dtype
 
 
 def _split(parameters: str) -> list[str]:

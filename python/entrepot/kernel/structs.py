@@ -621,6 +621,9 @@ def _bytes_of(obj: Any, itemsize: int) -> Array:
     """The memory of an array of structs as an Array of bytes."""
     if isinstance(obj, StructArray):
         return obj._bytes
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(obj, numpy.ndarray):
+        return asarray(obj[..., None].view(numpy.uint8))
     for name in _INTERFACES:
         interface = getattr(obj, name, None)
         if not isinstance(interface, dict):

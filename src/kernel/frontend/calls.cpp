@@ -42,6 +42,17 @@ bool takes_names(const FunctionRow &row) {
            std::ranges::find(with_named_arguments, row.name) != std::end(with_named_arguments);
 }
 
+// Functions of the rule `expanded` that take or return anything but single numbers.
+constexpr std::string_view not_of_numbers[] = {
+    "cmath.polar", "cmath.rect",   "divmod",      "dot",         "len",
+    "math.dist",   "math.frexp",   "math.fsum",   "math.ldexp",  "math.modf",
+    "math.prod",   "math.sumprod", "numpy.frexp", "numpy.ldexp", "numpy.modf"};
+
+bool is_of_numbers(const FunctionRow &row, std::span<const syntax::Node *const> arguments) {
+    const bool has_digits = row.name == "round" && arguments[1];
+    return !has_digits && std::ranges::find(not_of_numbers, row.name) == std::end(not_of_numbers);
+}
+
 // Names of the table that start with `module`, without that prefix.
 std::vector<std::string> names_in(std::string_view module) {
     std::vector<std::string> names;
@@ -131,6 +142,8 @@ Value Lowering::call_numeric(const FunctionRow &row, const Node &node,
         return call_integral(row, node, {arguments.begin(), arguments.end()});
     case Rule::complex:
         return call_complex(row, scalar_value(*arguments[0]), node.at);
+    case Rule::expanded:
+        return call_expanded(row, node, arguments);
     default:
         return call_math(row, node, arguments);
     }
@@ -148,15 +161,16 @@ Value Lowering::call_builtin(const Node &node, const FunctionRow &row) {
     case Rule::integral:
     case Rule::counting:
     case Rule::complex:
-        return has_vectors_ && std::ranges::find(arguments, nullptr) == arguments.end()
-                   ? call_by_component(row, node, arguments)
-                   : call_numeric(row, node, arguments);
+        return has_vectors_ ? call_by_component(row, node, arguments)
+                            : call_numeric(row, node, arguments);
     case Rule::analytic:
         return call_analytic(row, scalar_value(*arguments[0]), node.at);
     case Rule::conversion:
         return call_conversion(row, node, arguments);
     case Rule::expanded:
-        return call_expanded(row, node, arguments);
+        return has_vectors_ && is_of_numbers(row, arguments)
+                   ? call_by_component(row, node, arguments)
+                   : call_expanded(row, node, arguments);
     case Rule::array:
         return call_array(row, node, arguments);
     case Rule::barrier:

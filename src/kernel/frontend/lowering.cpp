@@ -48,6 +48,26 @@ bool is_simple_parameter(const Type &type) {
     return type.kind == Type::Kind::scalar && is_number(type.dtype);
 }
 
+// Tells if a function, or one that it calls, names a type of vectors.
+class VectorFinder {
+public:
+    bool found_in(const std::vector<syntax::NodePtr> &nodes) {
+        return std::ranges::any_of(nodes,
+                                   [&](const auto &node) { return node && found_in(*node); });
+    }
+
+private:
+    bool found_in(const syntax::Node &node) {
+        const auto *const dtype = std::get_if<Dtype>(&node.value.value);
+        if ((dtype && dtype->lanes > 1) || found_in(node.operands) || found_in(node.body) ||
+            found_in(node.otherwise))
+            return true;
+        return node.callee && seen_.insert(node.callee.get()).second && found_in(node.callee->body);
+    }
+
+    std::set<const syntax::Function *> seen_;
+};
+
 }  // namespace
 
 std::string Value::type_name() const {
@@ -100,7 +120,7 @@ void Flow::meet(const Flow &other) {
 
 Lowering::Lowering(Unit &unit, std::shared_ptr<const syntax::Function> source, bool is_kernel)
     : unit_(unit), target_(unit.target), source_(std::move(source)), is_kernel_(is_kernel),
-      loop_names_(loop_names_of(*source_)) {}
+      loop_names_(loop_names_of(*source_)), has_vectors_(VectorFinder().found_in(source_->body)) {}
 
 void Lowering::refuse(Position at, const std::string &message) const {
     throw CompileError(*source_, at, message);

@@ -477,6 +477,7 @@ private:
     const std::shared_ptr<const syntax::Function> source_;
     const bool is_kernel_;
     const LoopNames loop_names_;  // loop variables used in their loop only
+    mutable bool has_vectors_;    // functions of numbers may have to be called by component
 
     std::map<std::string, Slot> known_;  // result of the previous walk
     std::map<std::string, Slot> found_;  // result of this walk
@@ -505,9 +506,8 @@ private:
     };
     std::vector<Loop *> loops_;
     std::optional<Position> empty_return_;
-    Value returned_form_;               // see Instantiation::form
-    mutable bool has_vectors_ = false;  // functions of numbers may have to be called by component
-    std::string array_name_;            // name for an array created by the current assignment
+    Value returned_form_;     // see Instantiation::form
+    std::string array_name_;  // name for an array created by the current assignment
 };
 
 }  // namespace entrepot::kernel

@@ -591,20 +591,22 @@ Value Lowering::dot_product(const Value &a, const Value &b, Position at) {
     return sum;
 }
 
-// A function of numbers, called for each component if an argument is a vector.
+// A function of numbers, called for each component if an argument is a vector. Arguments that are
+// left out are nullptr.
 Value Lowering::call_by_component(const FunctionRow &row, const Node &node,
                                   std::span<const Node *const> arguments) {
     std::vector<syntax::NodePtr> given;
     for (const Node *const argument : arguments)
-        given.push_back(
-            syntax::NodePtr(std::shared_ptr<void>{}, argument));  // outlived by the tree
+        if (argument)  // outlived by the tree
+            given.push_back(syntax::NodePtr(std::shared_ptr<void>{}, argument));
     std::vector<Value> values = values_in_order(given);
     const auto call = [&](const std::vector<Value> &operands) {
         std::vector<syntax::NodePtr> names;
         std::vector<const Node *> pointers;
-        for (std::size_t i = 0; i < operands.size(); ++i) {
-            names.push_back(bound_name(operands[i], arguments[i]->at));
-            pointers.push_back(names.back().get());
+        for (const Node *const argument : arguments) {
+            if (argument)
+                names.push_back(bound_name(operands[names.size()], argument->at));
+            pointers.push_back(argument ? names.back().get() : nullptr);
         }
         const Value result = call_numeric(row, node, pointers);
         for (const syntax::NodePtr &name : names)
@@ -613,7 +615,7 @@ Value Lowering::call_by_component(const FunctionRow &row, const Node &node,
     };
     if (std::ranges::none_of(values, is_vector))
         return call(values);
-    if (row.rule == Rule::predicate)
+    if (row.rule == Rule::predicate || row.name.ends_with(".isclose"))
         refuse(node.at, "`" + std::string(row.name) +
                             "` is of numbers; write it for the components, as in v.x");
     return by_component(std::string(row.name), std::move(values), node.at, call);

@@ -24,7 +24,9 @@ SUITES = [
     "test_host_arrays.py",
     "test_launches.py",
     "test_order.py",
+    "test_structs.py",
     "test_transfer.py",
+    "test_vectors.py",
 ]
 
 pytestmark = [pytest.mark.sycl, pytest.mark.numpy]

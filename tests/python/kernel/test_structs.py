@@ -392,6 +392,38 @@ def test_fields_of_one_array_are_restrict_pointers():
 
 
 @pytest.mark.host
+def test_changes_of_one_field_by_all_work_items_are_refused():
+    @dppy.kernel
+    def lost(p):
+        p[0].x += 1
+
+    with ep.device_context("host"), pytest.raises(ep.KernelError, match="changes are lost"):
+        lost[2](particles())
+
+
+@dppy.func
+def measured(p, i):
+    return len(p) * 100 + p.shape[0] + p[i].n + p.x[i]
+
+
+@dppy.kernel
+def of_arrays(p, out):
+    i = dppy.get_global_id(0)
+    out[i] = measured(p, i) + measured(p[1::2], i // 2)
+
+
+@every_backend
+def test_functions_take_arrays_of_structs(backend):
+    before = particles()
+    _, out = run(backend, of_arrays, N, before, np.zeros(N))
+    i = np.arange(N)
+    part = before[1::2][i // 2]
+    np.testing.assert_array_equal(
+        out, 101 * N + before["n"] + before["x"] + 101 * (N // 2) + part["n"] + part["x"]
+    )
+
+
+@pytest.mark.host
 def test_array_given_twice_has_no_restrict_pointers():
     @dppy.kernel
     def copied(p, q):
@@ -510,12 +542,35 @@ def test_unsupported_layout_is_refused_by_field(dtype, message):
 
 
 @pytest.mark.host
+def test_stride_that_a_field_does_not_divide_is_refused():
+    whole = np.zeros(4, [("s", [("x", "f8"), ("y", "f4"), ("z", "f4")]), ("t", "f4")])
+    with (
+        ep.device_context("host"),
+        pytest.raises(ep.KernelError, match=r"argument 0 \(p\): the stride of 20 bytes"),
+    ):
+        doubled[2](whole["s"])
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("captured", [np.zeros(2, PARTICLE), np.zeros(2, PARTICLE)[0]])
+def test_captured_structs_are_refused(captured):
+    @dppy.kernel
+    def read(out):
+        out[0] = captured["x"]
+
+    with ep.device_context("host"), pytest.raises(ep.KernelError, match="structs are arguments"):
+        read[1](np.zeros(1))
+
+
+@pytest.mark.host
 def test_signature_refuses_structs():
     kernel = dppy.kernel("void(float32[:])")(doubled_of_numbers)
     with ep.device_context("host"), pytest.raises(TypeError, match="signatures do not name"):
         kernel[1](dppy.StructArray.zeros(2, PARTICLE, "host"))
     with pytest.raises(ValueError, match="'Particle' is no type"):
         dppy.kernel("void(Particle[:])")
+    with pytest.raises(ValueError, match="'float32x4' is a vector"):
+        dppy.kernel("void(float32x4[:])")
 
 
 def doubled_of_numbers(p):

@@ -128,6 +128,7 @@ def of_functions(a, b, out, dots):
     out[2, i] = max(x, 0.5)
     out[3, i] = np.minimum(x, y) + math.floor(2.5)
     out[4, i] = math.copysign(x, y)
+    out[5, i] = np.clip(x, -2, y) + pow(y, 2) + np.where(i > 3, x, 1)
     dots[i] = dppy.dot(x, y) + math.sqrt(dots[i])
 
 
@@ -137,17 +138,19 @@ def test_functions_of_numbers_are_of_each_component(backend):
     y = numbers_of(3, start=-9)
     a, _ = vectors(backend, x)
     b, _ = vectors(backend, y)
-    out, numbers = vectors(backend, np.zeros((5 * N, 3), "f4"))
+    out, numbers = vectors(backend, np.zeros((6 * N, 3), "f4"))
     dots = backend.array(np.full(N, 4, "f4"))
-    backend.launch(of_functions, N, None, a, b, out.reshape((5, N)), dots)
-    found = values_of(numbers, 3).reshape(5, N, 3)
+    backend.launch(of_functions, N, None, a, b, out.reshape((6, N)), dots)
+    found = values_of(numbers, 3).reshape(6, N, 3)
     least = np.minimum(x, y)
+    chosen = np.where(np.arange(N)[:, None] > 3, x, np.float32(1))
     expected = [
         np.sqrt(np.abs(x)),
         least,
         np.maximum(x, np.float32(0.5)),
         least + 2,
         np.copysign(x, y),
+        np.clip(x, np.float32(-2), y) + y**2 + chosen,
     ]
     for row, each in enumerate(expected):
         np.testing.assert_allclose(found[row], each, rtol=3e-7, err_msg=str(row))
@@ -160,7 +163,7 @@ def test_functions_of_numbers_are_of_each_component(backend):
 @dppy.kernel
 def of_components(a, out):
     i = dppy.get_global_id(0)
-    v = a[i]
+    v: dppy.float4 = a[i]
     w = v
     v.x = 10
     v[1] += 1

@@ -501,7 +501,8 @@ class _Rewriter(ast.NodeTransformer):
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
         value = self.visit(node.value)
-        if self._is_type(self._names.value(node.annotation)):
+        annotation = self._names.value(node.annotation)
+        if getattr(annotation, "lanes", 1) == 1 and self._is_type(annotation):
             value = self._call("cast", [self.visit(node.annotation), value], node)
         return self._assignment(self.visit(node.target), value, node)
 

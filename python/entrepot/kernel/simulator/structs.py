@@ -318,11 +318,11 @@ def by_component(function: Callable[..., Any]) -> Callable[..., Any]:
     components.
     """
 
-    def apply(*values: Any) -> Any:
+    def apply(*values: Any, **named: Any) -> Any:
         for value in values:
             if type(value) is Structs or type(value) is Record:
                 return _applied(function, tuple(map(value_of, values)))
-        return function(*values)
+        return function(*values, **named)
 
     return apply
 
