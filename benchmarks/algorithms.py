@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import entrepot as ep
+from entrepot import kernel
 from entrepot.kernel import algorithms
 
 from .harness import Pair
@@ -59,6 +60,11 @@ def select(x, mask):
 """
 
 
+@kernel.func
+def add(x, y):
+    return x + y
+
+
 def _names() -> dict[str, Any]:
     random = np.random.default_rng(1)
     arrays = {
@@ -68,12 +74,16 @@ def _names() -> dict[str, Any]:
         "keys32": random.integers(-(2**31), 2**31, SORTED, "i4"),
         "keys64": random.integers(-(2**63), 2**63 - 1, SORTED, "i8"),
         "floats": random.standard_normal(SORTED),
+        "square": random.random((2048, 2048), "f4"),
+        "flat": random.random(SORTED, "f4"),
+        "offsets": np.arange(0, SORTED + 1, 4096),
         "out64": np.zeros(NUMBERS, "i8"),
         "out32": np.zeros(NUMBERS, "f4"),
     }
     ours = {name: ep.asarray(array, copy=True) for name, array in arrays.items()}
     names: dict[str, Any] = {f"np_{name}": array for name, array in arrays.items()}
-    return names | ours | {"np": np, "queue": ours["i64"].queue} | vars(algorithms)
+    others = {"np": np, "queue": ours["i64"].queue, "add": add}
+    return names | ours | others | vars(algorithms)
 
 
 def pairs() -> list[Pair]:
@@ -114,8 +124,33 @@ def pairs() -> list[Pair]:
         )
         for name, dtype in (("keys32", "int32"), ("floats", "float64"))
     ]
+    square = "of 2,048 x 2,048 float32 along axis"
+    rows += [
+        (
+            f"host: reduce, a sum {square} {axis}, against np.sum",
+            f"reduce(square, add, 0, axis={axis}); queue.wait()",
+            f"np_square.sum(axis={axis})",
+        )
+        for axis in (0, 1)
+    ]
+    rows += [
+        (
+            f"host: argmax {square} {axis}, against np.argmax",
+            f"argmax(square, {axis}); queue.wait()",
+            f"np_square.argmax({axis})",
+        )
+        for axis in (0, 1)
+    ]
+    rows.append(
+        (
+            f"host: segmented_reduce, sums of 4,096 of {SORTED:,} float32, against np.add.reduceat",
+            "segmented_reduce(flat, offsets, add, 0, check=False); queue.wait()",
+            "np.add.reduceat(np_flat, np_offsets[:-1])",
+        )
+    )
     # Both sides of the first row are bound by the memory, which ours reads and writes once as well.
-    bounds = [0.75] + [1.0] * (len(rows) - 1)
+    # So are those of a sum along axis 0. In short rows of argmax, ours reads some elements twice.
+    bounds = [0.75] + [1.0] * (len(rows) - 6) + [0.5, 1.0, 1.0, 0.2, 1.0]
     return [Pair(*row, bound, names, rounds=5) for row, bound in zip(rows, bounds, strict=True)]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from entrepot.kernel import func, get_global_id, kernel, reduce, vectorize
+from entrepot.kernel import algorithms, func, get_global_id, kernel, reduce, vectorize
 from support.cuda_streams import Stream
 
 SIZE = 1 << 16
@@ -539,7 +539,17 @@ def plus_one(x):
     return x + np.float32(1)
 
 
-total = reduce(lambda a, b: a + b, identity=0)
+@func
+def plus(a, b):
+    return a + b
+
+
+@func
+def larger(a, b):
+    return max(a, b)
+
+
+total = reduce(plus, identity=0)
 
 
 @functools.cache
@@ -578,12 +588,36 @@ def _vectorize(x: Any, queue: ep.Queue | None, device: str) -> None:
     plus_one(x, out=x, queue=queue)
 
 
+class Later:
+    """The last element of a result that may be pending: it is read when it is compared."""
+
+    def __init__(self, result: ep.Array) -> None:
+        self._result = result
+
+    def __eq__(self, other: object) -> bool:
+        return self._result.reshape(-1)[-1].item() == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _scan(x: Any, queue: ep.Queue | None, device: str) -> None:
+    algorithms.inclusive_scan(x, larger, out=x, queue=queue)
+
+
+def _reduce_later(x: Any, queue: ep.Queue | None, device: str) -> Later:
+    return Later(algorithms.reduce(x, plus, 0, queue=queue))
+
+
+def _sort(x: Any, queue: ep.Queue | None, device: str) -> Later:
+    return Later(algorithms.sort(x, queue=queue))
+
+
 @dataclass(frozen=True)
 class Op:
     """An operation: its effect on elements that are ``3`` when it runs, and its result."""
 
     name: str
-    run: Callable[[Any, ep.Queue | None, str], float | None]
+    run: Callable[[Any, ep.Queue | None, str], float | Later | None]
     after: float
     returns: float | None = None
 
@@ -595,6 +629,9 @@ OPERATIONS = [
     Op("fill", _fill, 5),
     Op("reduce", _reduce, 3, returns=3 * SIZE),
     Op("vectorize", _vectorize, 4),
+    Op("scan", _scan, 3),
+    Op("reduce, algorithm", _reduce_later, 3, returns=3 * SIZE),
+    Op("sort", _sort, 3, returns=3),
 ]
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from .._core import Array, Device, Dtype, Event, Queue, Scalar, empty
 from .functions import DeviceFunction, KernelFunction
-from .generated import kernel_of_text
+from .generated import function_of_text, kernel_of_text
+from .language import private
 
 
 class Part(NamedTuple):
@@ -48,6 +49,8 @@ ROWS = Part(
     "o, c",
     _OF_CHUNK,
 )
+#: Chunks of rows on the host, with several totals for each.
+_ROWS_BY_LANES = ROWS._replace(step="LANES")
 #: Chunks of columns on CPUs whose compiler vectorizes over work-items.
 COLUMNS = Part(
     """
@@ -93,6 +96,35 @@ def reduced(out, {arrays}):
     out[{result}] = total
 """
 
+# Each lane has a total of its own, since the order of the elements is free. So the compiler of the
+# host vectorizes over the lanes.
+_BY_LANES = """
+def reduced(out, {arrays}):
+{place}
+    out[{result}] = combined({slices})
+"""
+_COMBINED = """
+def combined({parts}):
+    rounds = len(p0) // LANES
+    total = convert({first_element})
+    first = 1
+    if rounds > 1:
+        totals = private.array(LANES, convert)
+        for k in range(LANES):
+            totals[k] = convert({lane_element})
+        for r in range(1, rounds):
+            first = r * LANES
+            for k in range(LANES):
+                totals[k] = function(totals[k], {round_element})
+        total = totals[0]
+        for k in range(1, LANES):
+            total = function(total, totals[k])
+        first = rounds * LANES
+    for j in range(first, len(p0)):
+        total = function(total, {element})
+    return total
+"""
+
 # Neighbors read neighboring elements. The group then combines their totals in local memory.
 _BY_GROUP = """
 def reduced(out, {arrays}):
@@ -127,6 +159,15 @@ def reduced(out, a0, offsets, identity):
         total = convert(segment[0])
         for j in range(1, len(segment)):
             total = function(total, segment[j])
+    out[s] = total
+"""
+_SEGMENTS_BY_LANES = """
+def reduced(out, a0, offsets, identity):
+    s = get_global_id(0)
+    first, last = int64(offsets[s]), int64(offsets[s + 1])
+    total = identity
+    if 0 <= first and first < last and last <= a0.shape[0]:
+        total = combined(a0[first:last])
     out[s] = total
 """
 _SEGMENTS_OF_GROUPS = _BY_GROUP.format(
@@ -169,6 +210,8 @@ def probe({parameters}):
 
 #: Columns of a block, whose totals fit the level-1 cache.
 BLOCK = 256
+#: Totals of a work-item on the host, in vector registers.
+_LANES = 16
 #: Fewest elements that are worth a work-item, and a group.
 _ITEM_GRAIN, _GROUP_GRAIN = 64, 32
 #: Elements that CPUs combine in less time than the further launch for chunks takes.
@@ -268,7 +311,9 @@ class Reducer:
         found = self._types.get(key)
         if found is None:
             names = [f"e{at}" for at in range(len(elements))]
-            text = _PROBE.format(parameters=", ".join(names), element=_element(names, transform))
+            together = ", ".join(names)
+            element = f"transform({together})" if transform else together
+            text = _PROBE.format(parameters=together, element=element)
             probe = self._of_text("probe", text, transform)
             types = tuple(("scalar", each, 0, False) for each in elements)
             found = self._types[key] = probe._type_of("total", types, device)
@@ -286,6 +331,8 @@ class Reducer:
         given = [partial, *arrays]
         if part is INTERLEAVED:
             given = [with_inner(each) for each in given]
+        if part is ROWS and queue.device.backend == "host":
+            part = _ROWS_BY_LANES
         code = self._kernel(part, len(arrays), out.dtype, group, transform)
         last = code[items, group](*given, queue=queue, wait=False)
         return last if chunks == 1 else self.along_axis([partial], out, queue)
@@ -303,6 +350,8 @@ class Reducer:
                 text, items, group = _SEGMENTS_OF_GROUPS, segments * _SMALL_GROUP, _SMALL_GROUP
         elif queue.device.backend != "host":
             group = 1  # as for rows
+        elif values.size >= segments * _ITEM_GRAIN:
+            text = _SEGMENTS_BY_LANES
         code = self._kernel(text, 1, out.dtype, group)
         return code[items, group](out, values, offsets, identity, queue=queue, wait=False)
 
@@ -320,8 +369,27 @@ class Reducer:
         if found is None:
             text = part if isinstance(part, str) else _text(part, arrays, transform)
             names = {"convert": total, "GROUP": group, "BLOCK": BLOCK}
+            names["combined"] = self._combined(arrays, total, transform)
             found = self._kernels[key] = self._of_text("reduced", text, transform, **names)
         return found
+
+    def _combined(
+        self, arrays: int, total: Dtype, transform: DeviceFunction | None
+    ) -> DeviceFunction:
+        """The device function that combines a part in lanes."""
+        parts = [f"p{at}" for at in range(arrays)]
+        elements = {
+            "first_element": "0",
+            "lane_element": "k",
+            "round_element": "first + k",
+            "element": "j",
+        }
+        text = _COMBINED.format(
+            parts=", ".join(parts),
+            **{name: _element(parts, at, transform) for name, at in elements.items()},
+        )
+        names = {"convert": total, "LANES": _LANES, "private": private, "transform": transform}
+        return function_of_text("combined", text, function=DeviceFunction(self.function), **names)
 
     def _of_text(
         self, name: str, text: str, transform: DeviceFunction | None, **names: Any
@@ -332,20 +400,22 @@ class Reducer:
 
 def _text(part: Part, arrays: int, transform: DeviceFunction | None) -> str:
     names, parts = ([f"{each}{at}" for at in range(arrays)] for each in "ap")
-    slices = (f"    {p} = {a}[{part.elements}]" for a, p in zip(names, parts, strict=True))
-    return (_BY_GROUP if part is _ROWS_OF_GROUPS else _BY_ITEM).format(
+    slices = [f"{each}[{part.elements}]" for each in names]
+    template = {_ROWS_OF_GROUPS: _BY_GROUP, _ROWS_BY_LANES: _BY_LANES}.get(part, _BY_ITEM)
+    return template.format(
         **part._asdict(),
         arrays=", ".join(names),
-        parts="\n".join(slices),
+        slices=", ".join(slices),
+        parts="\n".join(f"    {p} = {each}" for p, each in zip(parts, slices, strict=True)),
         total="totals[0]",
-        first_element=_element([f"{each}[{part.first}]" for each in parts], transform),
-        element=_element([f"{each}[j]" for each in parts], transform),
+        first_element=_element(parts, part.first, transform),
+        element=_element(parts, "j", transform),
     )
 
 
-def _element(arguments: list[str], transform: DeviceFunction | None) -> str:
-    together = ", ".join(arguments)
-    return f"transform({together})" if transform else together
+def _element(parts: list[str], index: str, transform: DeviceFunction | None) -> str:
+    elements = ", ".join(f"{each}[{index}]" for each in parts)
+    return f"transform({elements})" if transform else elements
 
 
 @functools.lru_cache(maxsize=256)

@@ -40,12 +40,12 @@ _BIN_OF_ANY_EDGES = """
 def bin_of(element, edges, scale):
     bins = edges.shape[0] - 1
     value = convert(element)
-    if not (edges[0] <= value and value <= edges[bins]):
+    if not (convert(edges[0]) <= value and value <= convert(edges[bins])):
         return int64(-1)
     low, high = int64(0), bins
     while high - low > 1:
         middle = (low + high) // 2
-        if value < edges[middle]:
+        if value < convert(edges[middle]):
             high = middle
         else:
             low = middle
@@ -178,8 +178,8 @@ def histogram(
     """Count the elements in bins, as ``numpy.histogram`` does.
 
     A bin contains its lower edge, and the last bin both of its edges. Elements outside of the
-    range, and nans, are not counted. With ``range`` or edges, the call does not wait, unless an
-    argument is not an Array. Needs NumPy, which computes the edges.
+    range, and nans, are not counted. On a device, the call waits for the queue's pending work, in
+    order to copy the edges. Needs NumPy, which computes them.
 
     Parameters
     ----------
@@ -236,7 +236,8 @@ def histogram(
     counts = _counts(call, found)
     if call.is_numpy:
         return counts, edges
-    return counts, asarray(edges).to(queue=counts.queue)
+    is_there = counts.device == found.edges.device
+    return counts, found.edges if is_there else asarray(edges, queue=counts.queue)
 
 
 def bincount(
@@ -409,7 +410,13 @@ def _bins_of_width(
     width = float(edges[-1]) - float(edges[0])
     scale = Scalar(count / width if math.isfinite(width) and width > 0 else 0.0, compared)
     bin_of = _bin_of(_BIN_OF_EDGES, compared)
-    return _Bins(count, bin_of, asarray(edges).to(queue=queue), scale), edges
+    return _Bins(count, bin_of, _on_queue(edges, queue), scale), edges
+
+
+def _on_queue(edges: Any, queue: Queue) -> Array:
+    if queue.device.backend == "host":
+        return asarray(edges, queue=queue)
+    return asarray(edges).to(queue=queue)
 
 
 def _edges(count: int, limits: tuple[float, float] | None, values: Array, queue: Queue) -> Any:
@@ -454,8 +461,8 @@ def _bins_of_edges(edges: Any, values: Array, queue: Queue) -> tuple[_Bins, Any]
         compared = DTYPES["uint64" if common.kind == "u" else "int64"]
     if compared.name == "float32" and copied.dtype == "f8":
         copied = copied.astype("f4")
-    on_device = asarray(copied.astype(compared.name)).to(queue=queue)
-    return _Bins(copied.size - 1, _bin_of(_BIN_OF_ANY_EDGES, compared), on_device, 0), copied
+    bin_of = _bin_of(_BIN_OF_ANY_EDGES, compared)
+    return _Bins(copied.size - 1, bin_of, _on_queue(copied, queue), 0), copied
 
 
 def _numpy_dtype(values: Array) -> Any:
