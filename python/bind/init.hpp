@@ -12,6 +12,7 @@ void init_array(nanobind::module_ &m);
 void init_create(nanobind::module_ &m);
 void init_array_handle(nanobind::module_ &m);
 void init_launch(nanobind::module_ &m);
+void init_graph(nanobind::module_ &m);
 void init_kernel(nanobind::module_ &m);
 void init_struct_layout(nanobind::module_ &m);
 void init_code_cache(nanobind::module_ &m);

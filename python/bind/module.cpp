@@ -224,6 +224,7 @@ NB_MODULE(_core, m) {
     init_create(m);
     init_array_handle(m);
     init_launch(m);
+    init_graph(m);
     init_kernel(m);
     init_struct_layout(m);
     init_code_cache(m);

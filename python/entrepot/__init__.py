@@ -58,6 +58,8 @@ __all__ = [
     "EntrepotWarning",
     "Event",
     "ExchangeError",
+    "Graph",
+    "GraphNode",
     "InterfaceError",
     "Kernel",
     "KernelError",
@@ -88,6 +90,7 @@ __all__ = [
     "hipsparse",
     "kernel",
     "memory",
+    "record",
     "zeros",
 ]
 
@@ -114,6 +117,7 @@ def get_include() -> str:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import adapters, allocators, ffi, hip, hiprand, hiprtc, hipsparse, memory
+    from .graph import Graph, GraphNode, record
     from .kernel.callable_module import CallableModule
 
     kernel: CallableModule
@@ -122,6 +126,9 @@ if TYPE_CHECKING:
 _LAZY = frozenset(
     {"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "hipsparse", "kernel", "memory"}
 )
+
+# Names of entrepot.graph, which is imported on first use as well.
+_OF_GRAPH = frozenset({"Graph", "GraphNode", "record"})
 
 
 # Modules of HIP Python that Entrepot does not provide.
@@ -158,6 +165,8 @@ _sys.meta_path.append(_Absent)
 def __getattr__(name: str) -> object:
     if name in _LAZY:
         return _import_module(f"{__name__}.{name}")
+    if name in _OF_GRAPH:
+        return getattr(_import_module(f"{__name__}.graph"), name)
     raise AttributeError(
         _absence(name) if name in _NOT_HERE else f"module {__name__!r} has no attribute {name!r}"
     )

@@ -1,5 +1,6 @@
+#include "array/box.hpp"
 #include "array/reach.hpp"
-#include <entrepot/array/copy.hpp>
+#include <entrepot/array/graph.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/operation.hpp>
 
@@ -17,20 +18,6 @@ constexpr std::int64_t host_copy_limit = std::int64_t{1} << 16;
 
 // Bytes staged at a time between two contexts.
 constexpr std::int64_t staging_limit = std::int64_t{1} << 24;
-
-using ByteStrides = std::array<std::int64_t, EP_MAX_NDIM>;
-
-ByteStrides byte_strides(const Array &array) {
-    ByteStrides result{};
-    for (std::size_t axis = 0; axis < array.ndim(); ++axis)
-        if (array.shape()[axis] != 1)  // else the stride is arbitrary, and might overflow
-            result[axis] = array.strides()[axis] * array.itemsize();
-    return result;
-}
-
-ep_box box_of(const Array &array) {
-    return {array.ndim(), static_cast<std::size_t>(array.itemsize()), array.shape().data()};
-}
 
 void check_writable(const char *what, const Array &to) {
     if (to.read_only())
@@ -85,6 +72,10 @@ const Queue &host_copy_queue() {
 // Submits one copy to a queue whose device reaches both sides. If both are contiguous, one may be
 // host memory.
 Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
+    if (Recording *const recording = Recording::of_this_thread()) [[unlikely]] {
+        recording->add_copy(queue, to, from);
+        return Submitted::recorded(queue);
+    }
     Operation operation(queue);
     const auto for_each_use = [&](auto &&add) {
         add(Access::read, from.memory());
@@ -168,8 +159,22 @@ Submitted stage(const Array &to, const Array &from) {
     return done;
 }
 
+// Records a copy that the queue's device makes alone. The host would take part now, and not at each
+// replay.
+Submitted record_copy(const Array &to, const Array &from, const Queue &wanted) {
+    const Queue queue = wanted ? wanted : queue_of(is_host_memory(to) ? from : to);
+    if (!(reaches(queue, to) && reaches(queue, from)) && !copies_between(queue, to, from))
+        throw Error(ErrorKind::device, "copy: ", queue.device(), " cannot reach both ",
+                    from.context(), " and ", to.context(),
+                    ", and a copy in which the host takes part cannot be recorded into a graph: "
+                    "copy before the recording");
+    return enqueue(queue, to, from);
+}
+
 // Chooses the kind of copy. Requires: shapes agree and are not empty.
 Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) {
+    if (Recording::of_this_thread()) [[unlikely]]
+        return record_copy(to, from, wanted);
     const bool host_only = is_host_memory(to) && is_host_memory(from);
     if (to.is_host_accessible() && from.is_host_accessible() &&
         (host_only || to.nbytes() <= host_copy_limit) && !is_captured(wanted, to) &&
@@ -226,13 +231,18 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
                     " bytes and an element of ", to.dtype(), " has ", to.itemsize());
     if (to.size() == 0)
         return {};
-    const bool by_host = to.is_host_accessible() &&
+    Recording *const recording = Recording::of_this_thread();
+    const bool by_host = !recording && to.is_host_accessible() &&
                          (is_host_memory(to) || to.nbytes() <= host_copy_limit) &&
                          !is_captured(wanted, to) && to.memory().is_ready_for_host(Access::write);
     const Queue queue = by_host ? host_copy_queue() : wanted ? wanted : queue_of(to);
     if (!by_host && !reaches(queue, to))
         throw Error(ErrorKind::value, "fill: the queue is of ", queue.context(),
                     ", and the array's memory of ", to.context());
+    if (recording) [[unlikely]] {
+        recording->add_fill(queue, to, item);
+        return Submitted::recorded(queue);
+    }
 
     Operation operation(queue);
     operation.wait_for_conflicts(Access::write, to.memory());

@@ -1,6 +1,6 @@
 #include "array/reach.hpp"
 #include "memory/release.hpp"
-#include <entrepot/array/launch.hpp>
+#include <entrepot/array/graph.hpp>
 #include <entrepot/memory/operation.hpp>
 
 #include <cstddef>
@@ -55,6 +55,11 @@ Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<con
                                     const ep_cooperation *cooperation) {
     for (const ArrayUse &use : uses)
         check_reachable(kernel, queue, *use.array, use.position);
+    if (Recording *const recording = Recording::of_this_thread()) [[unlikely]] {
+        if (kernel.check(queue, range, arguments))
+            recording->add_launch(kernel, queue, range, cooperation, arguments, uses);
+        return queue.position();
+    }
     return in_order(kernel, queue, uses,
                     [&] { return kernel.launch(queue, range, arguments, cooperation); });
 }
@@ -62,6 +67,10 @@ Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<con
 [[gnu::hot]] Queue::Position relaunch(const Kernel &kernel, const Queue &queue,
                                       const ep_range &range, std::span<const ep_argument> arguments,
                                       std::span<const ArrayUse> uses) {
+    if (Recording *const recording = Recording::of_this_thread()) [[unlikely]] {
+        recording->add_launch(kernel, queue, range, nullptr, arguments, uses);
+        return queue.position();
+    }
     return in_order(kernel, queue, uses, [&] { return kernel.relaunch(queue, range, arguments); });
 }
 

@@ -34,6 +34,10 @@ Event Event::from_native(const Backend &backend, void *native) {
     return adopt(backend, handle, Context());
 }
 
+Event Event::recorded(const Backend &backend) { return Event(std::make_shared<Recorded>(backend)); }
+
+bool Event::is_recorded() const noexcept { return record_ && record_->is_recorded(); }
+
 // In the child of a fork even an event that is known to be done is refused. So the result does not
 // depend on earlier calls.
 bool Event::is_done() const {

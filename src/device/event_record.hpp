@@ -37,6 +37,25 @@ struct Event::Record {
     virtual bool ask_done() = 0;
     virtual void wait() = 0;
     virtual std::uint64_t capture() const noexcept { return 0; }
+    virtual bool is_recorded() const noexcept { return false; }
+};
+
+// Stands for work that a thread has recorded into a graph (array/graph.hpp). Nothing can wait for
+// it.
+struct Event::Recorded final : Event::Record {
+    using Record::Record;
+
+    ep_event handle() override { refuse(); }
+    bool ask_done() override { refuse(); }
+    void wait() override { refuse(); }
+    bool is_recorded() const noexcept override { return true; }
+
+private:
+    [[noreturn]] static void refuse() {
+        throw Error(ErrorKind::device,
+                    "the event stands for work that was recorded into a graph, and runs whenever "
+                    "the graph is replayed: wait for the event that replay() returns");
+    }
 };
 
 // An event of the runtime.

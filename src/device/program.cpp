@@ -205,17 +205,23 @@ ep_dialect Program::dialect() const noexcept { return record_->dialect; }
 const std::string &Kernel::name() const noexcept { return record_->name; }
 const Program &Kernel::program() const noexcept { return record_->program; }
 const ep_kernel_info &Kernel::info() const noexcept { return record_->info; }
+ep_kernel Kernel::handle() const noexcept { return record_->handle; }
 
-[[gnu::hot]] Queue::Position Kernel::launch(const Queue &queue, const ep_range &range,
-                                            std::span<const ep_argument> arguments,
-                                            const ep_cooperation *cooperation) const {
+[[gnu::hot]] bool Kernel::check(const Queue &queue, const ep_range &range,
+                                std::span<const ep_argument> arguments) const {
     const bool has_items = check_range(*this, range);
     if (queue.context() != program().context())
         throw Error(ErrorKind::kernel, "kernel '", name(), "' was built in ", program().context(),
                     ", the queue is in ", queue.context(),
                     ": build the program for the queue's context");
     check_arguments(*this, arguments);
-    if (!has_items)
+    return has_items;
+}
+
+[[gnu::hot]] Queue::Position Kernel::launch(const Queue &queue, const ep_range &range,
+                                            std::span<const ep_argument> arguments,
+                                            const ep_cooperation *cooperation) const {
+    if (!check(queue, range, arguments))
         return queue.position();  // no work-items: nothing to do, as for a loop over nothing
     return submit(queue, range, arguments, cooperation);
 }

@@ -7,6 +7,7 @@
 #include "device/fork_safe_mutex.hpp"
 #include "device/live_queues.hpp"
 #include <entrepot/core/publish.hpp>
+#include <entrepot/device/recorded_queue.hpp>
 #include <entrepot/device/stream.hpp>
 
 #include <algorithm>
@@ -254,6 +255,7 @@ void *Queue::native() const {
 
 void Queue::wait() const {
     ENTREPOT_ASSERT(!is_event_queue());
+    RecordedQueue::require_running(*this, "wait()");
     const InterpreterLock::Released released;
     const Position before = position();
     backend().call(&ep_backend::queue_wait, handle());

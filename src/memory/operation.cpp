@@ -5,6 +5,7 @@
 #include <entrepot/device/stream_library.hpp>
 #include <memory/ordering.hpp>
 #include <memory/peers.hpp>
+#include <memory/recorded_uses.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -15,6 +16,7 @@ using PeerBits = Memory::PeerBits;
 
 void order_export(Access access, const Memory &memory, const Queue &consumer) {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
+    RecordedUses::require_unused(access, memory, "an export");
     PeerStreams owners;
     if (memory.has_owner_stream()) {
         owners.add(memory, PeerStreams::Which::owner);

@@ -2,6 +2,7 @@
 #include <memory/ordering.hpp>
 
 #include "core/interpreter_lock.hpp"
+#include "memory/recorded_uses.hpp"
 #include <core/thread_number.hpp>
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/publish.hpp>
@@ -444,6 +445,8 @@ bool all_of_peers(const Memory &memory, bool with_consumers, IsDone &&is_done) {
 }  // namespace
 
 void Memory::wait_on_host(Access access, bool with_consumers) const {
+    RecordedUses::require_unused(access, *this,
+                                 with_consumers ? "access of the host" : "an export");
     all_of_peers(*this, with_consumers, [](const Queue &queue) {
         queue.wait();
         return true;

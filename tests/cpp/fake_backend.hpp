@@ -77,6 +77,11 @@ struct ep_kernel_s {
     std::string name;
 };
 
+// A graph of the table: launches and fills, in order.
+struct ep_graph_s {
+    std::vector<std::function<void()>> work;
+};
+
 namespace entrepot::fake {
 
 struct Allocation {
@@ -92,6 +97,7 @@ struct Calls {
     int queue_wait_submitted = 0;  // also counted in queue_wait
     int event_record = 0, event_wait = 0, event_is_done = 0, event_wait_in_queue = 0;
     int memory_query = 0, memory_trim = 0, device_info = 0, device_default_context = 0;
+    int graph_create = 0, graph_launch = 0, graph_update = 0;
 };
 
 // Captured work, which a test runs, and references, which are held until drop().
@@ -103,7 +109,7 @@ struct Graph {
 
 // Number of handles that were created and not released.
 struct Alive {
-    int contexts = 0, queues = 0, events = 0, programs = 0, kernels = 0;
+    int contexts = 0, queues = 0, events = 0, programs = 0, kernels = 0, table_graphs = 0;
 };
 
 struct World {
@@ -121,6 +127,8 @@ struct World {
 
     // Behavior; may change at any time.
     bool default_context_serves_sub_devices = true;
+    bool has_graphs = true;           // false: graph_create is not supported
+    bool updates_graphs = true;       // false: graph_update is not supported
     bool marks_contexts = false;      // true: event_record_context is supported
     std::int32_t argument_count = 2;  // of kernels created from now on; -1: unknown
     // Called by every launch.
@@ -845,6 +853,66 @@ inline void enter_ipc(ep_backend &table) {
     };
 }
 
+// The work of a launch or a fill.
+inline std::function<void()> work_of(const ep_node &node) {
+    if (node.kind == EP_NODE_LAUNCH) {
+        const auto &of = node.of.launch;
+        return [range = *of.range,
+                kept = std::vector<ep_argument>(of.arguments, of.arguments + of.count)] {
+            if (world().kernel)
+                world().kernel(range, kept.data(), kept.size());
+        };
+    }
+    if (node.kind != EP_NODE_FILL)
+        refuse(EP_INVALID, "the fake has launches and fills in graphs, and no other nodes");
+    const auto &of = node.of.fill;
+    return [to = static_cast<char *>(of.to), count = of.count,
+            value = std::string(static_cast<const char *>(of.item), of.itemsize)] {
+        for (std::size_t i = 0; i < count; ++i)
+            std::memcpy(to + i * value.size(), value.data(), value.size());
+    };
+}
+
+inline void enter_graphs(ep_backend &table) {
+    table.graph_create = [](ep_context, ep_device, const ep_node *nodes, std::size_t count,
+                            ep_graph *graph) {
+        return guarded([&](World &w) {
+            may_keep(w);
+            ++w.calls.graph_create;
+            if (!w.has_graphs)
+                refuse(EP_UNSUPPORTED, "the fake has no graphs");
+            auto made = std::make_unique<ep_graph_s>();
+            for (std::size_t i = 0; i < count; ++i)
+                made->work.push_back(work_of(nodes[i]));
+            *graph = made.release();
+            ++w.alive.table_graphs;
+        });
+    };
+    table.graph_launch = [](ep_queue queue, ep_graph graph) {
+        return guarded([&](World &w) {
+            ++w.calls.graph_launch;
+            enqueue(w, queue, [work = graph->work] {
+                for (const std::function<void()> &each : work)
+                    each();
+            });
+        });
+    };
+    table.graph_update = [](ep_graph graph, std::size_t index, const ep_node *node) {
+        return guarded([&](World &w) {
+            ++w.calls.graph_update;
+            if (!w.updates_graphs)
+                refuse(EP_UNSUPPORTED, "the fake changes no graphs");
+            graph->work.at(index) = work_of(*node);
+        });
+    };
+    table.graph_release = [](ep_graph graph) {
+        quietly([&](World &w) {
+            delete graph;
+            --w.alive.table_graphs;
+        });
+    };
+}
+
 inline const ep_backend &table() {
     static const ep_backend made = [] {
         ep_backend entries{};
@@ -859,6 +927,7 @@ inline const ep_backend &table() {
         enter_programs(entries);
         enter_peer(entries);
         enter_ipc(entries);
+        enter_graphs(entries);
         return entries;
     }();
     return made;

@@ -16,16 +16,26 @@ bool may_overlap(const Array &a, const Array &b);
 struct Submitted {
     Queue queue;  // none if there was nothing to do
     Queue::Position position = 0;
+    bool is_recorded = false;  // into a graph (graph.hpp), so it runs when that is replayed
+
+    static Submitted recorded(const Queue &queue) { return {queue, queue.position(), true}; }
 
     // Call before more is submitted.
-    Event event() const { return queue ? queue.lazy_event() : Event(); }
+    Event event() const {
+        return is_recorded ? Event::recorded(queue.backend())
+               : queue     ? queue.lazy_event()
+                           : Event();
+    }
+    // Throws: DeviceError if the work was recorded.
     void wait() const {
-        if (queue)
+        if (is_recorded) [[unlikely]]
+            event().wait();
+        else if (queue)
             queue.wait_at(position);
     }
-    // Captured work cannot be waited for: it runs when its graph does.
+    // Captured or recorded work cannot be waited for: it runs when its graph does.
     void wait_unless_captured() const {
-        if (queue && queue.capture() == 0)
+        if (!is_recorded && queue && queue.capture() == 0)
             wait();
     }
 };

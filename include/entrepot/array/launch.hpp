@@ -14,6 +14,10 @@
 // Lifetime
 //   The caller keeps the arrays alive during the call. Afterwards the access log delays the release
 //   of their memory. A captured launch gives the kernel and the memory to the graph.
+//
+// Graphs
+//   While the thread records (graph.hpp), a launch is added to the recording and not submitted. The
+//   functions then return the queue's last position.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/core/error.hpp>

@@ -2,9 +2,9 @@
  * include/entrepot/device uses it.
  *
  * A backend is a table of functions, `ep_backend`. Its folder, src/backends/NAME, has one file per
- * group of the table (devices, contexts, queues, events, memory, programs, peer, ipc), in the order
- * of this header. A backend in a shared library of its own exports `entrepot_backend` and perhaps
- * EP_BACKEND_DRIVER_PATH (below), does not link Entrepot, and is never unloaded.
+ * group of the table, in the order of this header. The groups are devices, contexts, queues,
+ * events, memory, programs, peer, ipc and graphs. A backend in a shared library of its own exports `entrepot_backend` and
+ * perhaps EP_BACKEND_DRIVER_PATH (below), does not link Entrepot, and is never unloaded.
  *
  * Rules that hold for every function of the table:
  *  - It returns a status, except for the releases and the hashes, which do not fail. On anything
@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-#define EP_BACKEND_VERSION 8
+#define EP_BACKEND_VERSION 9
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
 
 typedef enum ep_status {
@@ -67,6 +67,7 @@ typedef struct ep_queue_s *ep_queue;     /* counted */
 typedef struct ep_event_s *ep_event;     /* counted */
 typedef struct ep_program_s *ep_program; /* counted */
 typedef struct ep_kernel_s *ep_kernel;   /* counted; keeps its program */
+typedef struct ep_graph_s *ep_graph;     /* not counted: one release destroys it */
 
 /* ---------------------------------------------------------------- devices */
 
@@ -257,6 +258,54 @@ typedef struct ep_ipc_handle {
     uint8_t name[64];   /* For EP_IPC_DRIVER and EP_IPC_FABRIC. */
 } ep_ipc_handle;
 
+/* ----------------------------------------------------------------- graphs */
+
+typedef enum ep_node_kind {
+    EP_NODE_LAUNCH = 0,
+    EP_NODE_COPY = 1, /* of contiguous bytes */
+    EP_NODE_COPY_STRIDED = 2,
+    EP_NODE_FILL = 3,
+    EP_NODE_FILL_STRIDED = 4
+} ep_node_kind;
+
+/* One piece of work of a graph: the arguments of the function of the table that submits it, without
+ * the queue. */
+typedef struct ep_node {
+    ep_node_kind kind;
+    union {
+        struct {
+            ep_kernel kernel;
+            const ep_range *range;
+            const ep_cooperation *cooperation; /* NULL for independent groups */
+            const ep_argument *arguments;
+            size_t count;
+        } launch;
+        struct {
+            void *to;
+            const void *from;
+            size_t bytes;
+        } copy;
+        struct {
+            const ep_box *box;
+            void *to;
+            const int64_t *to_strides;
+            const void *from;
+            const int64_t *from_strides;
+        } copy_strided;
+        struct {
+            void *to;
+            const void *item;
+            size_t itemsize, count;
+        } fill;
+        struct {
+            const ep_box *box;
+            void *to;
+            const int64_t *to_strides;
+            const void *item;
+        } fill_strided;
+    } of;
+} ep_node;
+
 /* -------------------------------------------------------------- the table */
 
 typedef struct ep_backend {
@@ -413,6 +462,21 @@ typedef struct ep_backend {
     /* Blocks. Frees memory of ipc_allocate or ipc_open on which no access of Entrepot is pending.
      * Returns EP_UNSUPPORTED while a queue of the context is capturing: try again later. */
     ep_status (*ipc_close)(ep_context context, void *pointer);
+
+    /* Graphs: work that is prepared once and submitted many times. One call at a time for each
+     * graph; the caller serializes them. */
+    /* Prepares the nodes for queues of this context and device. They run one after the other, as if
+     * they were submitted to one queue in order. Arguments are copied. Kernels must live as long as
+     * the graph. EP_UNSUPPORTED if the device has no graphs, also for a `count` of 0. */
+    ep_status (*graph_create)(ep_context context, ep_device device, const ep_node *nodes,
+                              size_t count, ep_graph *graph);
+    /* Submits the nodes as one piece of work of the queue. An earlier submission may still run. */
+    ep_status (*graph_launch)(ep_queue queue, ep_graph graph);
+    /* Replaces a launch by another one, for later submissions. EP_UNSUPPORTED if the runtime cannot
+     * change this node: create another graph. */
+    ep_status (*graph_update)(ep_graph graph, size_t index, const ep_node *node);
+    /* Work that has been submitted runs to its end. */
+    void (*graph_release)(ep_graph graph);
 } ep_backend;
 
 /* The function that a plugin exports. On EP_OK *backend lives as long as the process. */

@@ -73,8 +73,15 @@ public:
     const std::string &name() const noexcept;
     const Program &program() const noexcept;
     const ep_kernel_info &info() const noexcept;
+    ep_kernel handle() const noexcept;  // lives as long as this Kernel
 
     Kernel() noexcept = default;
+
+    // Checks a launch without submitting it.
+    // Returns: false if it has no work-items.
+    // Throws: KernelError, as launch().
+    bool check(const Queue &queue, const ep_range &range,
+               std::span<const ep_argument> arguments) const;
 
     // Submits the kernel to the queue and returns its position there. The caller orders the memory
     // that arguments point to (Operation). With a cooperation, the groups work together.

@@ -68,6 +68,10 @@ public:
     Event() noexcept = default;  // done
     static Event adopt(const Backend &backend, ep_event handle, const Context &context);
     static Event from_native(const Backend &backend, void *native);
+    // Stands for work that was recorded into a graph (array/graph.hpp): waiting for it throws
+    // DeviceError.
+    static Event recorded(const Backend &backend);
+    bool is_recorded() const noexcept;
 
     // Throws: DeviceError for an event of a captured graph, whose work runs when the graph does.
     //         Also in a marked child of fork(), even if the event is known to be done.
@@ -94,6 +98,7 @@ private:
     struct Record;
     struct Native;
     struct Captured;
+    struct Recorded;
     struct Lazy;
     explicit Event(std::shared_ptr<Record> record) noexcept : record_(std::move(record)) {}
 

@@ -52,6 +52,7 @@
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/counted.hpp>
 #include <entrepot/device/queue.hpp>
+#include <entrepot/device/recorded_queue.hpp>
 #include <entrepot/device/stream_library.hpp>
 #include <entrepot/memory/usm_kind.hpp>
 
@@ -255,16 +256,24 @@ public:
     // True if the host may access the memory now, without waiting. It may be false although the
     // work has just finished. May call the driver, and acquire the GIL.
     bool is_ready_for_host(Access access) const {
-        return (has_no_pending_access() && !has_peers()) || is_done_for_host(access, true);
+        return !is_recorded(access) &&
+               ((has_no_pending_access() && !has_peers()) || is_done_for_host(access, true));
     }
     // True if a consumer of an export may access the memory without waiting, as order_export()
     // would make it wait (operation.hpp). Other consumers count if they named a queue.
     bool is_ready_for_export(Access access) const {
-        return (has_no_pending_access() && !has_owner_stream()) || is_done_for_host(access, false);
+        return !is_recorded(access) && ((has_no_pending_access() && !has_owner_stream()) ||
+                                        is_done_for_host(access, false));
     }
     // Makes the host wait until is_ready_for_export(), for a consumer that names no stream.
     // Blocks: like wait_for_host().
     void wait_for_export(Access access) const { wait_on_host(access, false); }
+
+    // True if the calling thread records work into a graph (array/graph.hpp) that conflicts with
+    // the access. Then the functions above that wait throw DeviceError: that work does not run yet.
+    bool is_recorded(Access access) const noexcept {
+        return RecordedQueue::is_any() && find_recorded(access);
+    }
 
     // Peers: other libraries that work on the memory in streams of their own, without telling
     // Entrepot. They are the owner of borrowed memory, by its library or by the queue that it
@@ -284,6 +293,10 @@ public:
     // The memory was imported for one operation, and is released when that has been submitted. The
     // access need not be logged then: see Operation::is_ordered_until_release.
     void set_for_one_operation() const noexcept;
+    // Reverts set_for_one_operation(): a graph uses the memory at each replay.
+    void set_for_many_operations() const noexcept {
+        record_->peers.fetch_and(~PeerBits::for_one_operation, std::memory_order_acq_rel);
+    }
     // Consumers of an export. Every operation waits for their streams. Those that hold memory
     // (Consumer::holds_memory) are dropped once a single reference to the memory is left and all of
     // their streams have been waited for. An access of the host or a write outside of captures does
@@ -454,6 +467,7 @@ public:
 
 private:
     UsmKind ask_kind() const noexcept;
+    bool find_recorded(Access access) const noexcept;  // in memory/recorded_uses.cpp
     void add_producer(const Queue &queue) const;
     void wait_on_host(Access access, bool with_consumers) const;
     bool is_done_for_host(Access access, bool with_consumers) const;

@@ -14,6 +14,7 @@
 #include "dpctl.hpp"
 #include "event.hpp"
 
+#include <entrepot/device/recorded_queue.hpp>
 #include <entrepot/device/threads.hpp>
 #include <entrepot/exchange/stream.hpp>
 #include <memory/release.hpp>
@@ -512,9 +513,13 @@ Queue make_queue(nb::handle object, nb::handle context, bool profiling) {
     return queue_from(object.ptr());
 }
 
-nb::object record(const Queue &queue) { return nb::steal(wrap_event(queue.record())); }
+nb::object record(const Queue &queue) {
+    RecordedQueue::require_running(queue, "record()");
+    return nb::steal(wrap_event(queue.record()));
+}
 
 void wait_for(const Queue &queue, PyObject *other) {
+    RecordedQueue::require_running(queue, "wait_for()");
     if (const Queue *const given = try_cast<Queue>(other))
         return queue.wait_for(*given);
     queue.wait_for(event_from(

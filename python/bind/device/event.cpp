@@ -43,9 +43,10 @@ Event &held(PyObject *self) noexcept { return reinterpret_cast<EventObject *>(se
 PyObject *repr(PyObject *self) {
     return guarded([&] {
         const Event &event = held(self);
-        return PyUnicode_FromFormat("<entrepot.Event, %s>", event.capture() != 0 ? "captured"
-                                                            : event.is_done()    ? "done"
-                                                                                 : "pending");
+        return PyUnicode_FromFormat("<entrepot.Event, %s>", event.capture() != 0  ? "captured"
+                                                            : event.is_recorded() ? "recorded"
+                                                            : event.is_done()     ? "done"
+                                                                                  : "pending");
     });
 }
 

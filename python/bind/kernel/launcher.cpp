@@ -5,6 +5,7 @@
 #include "../device/convert.hpp"
 #include "../device/event.hpp"
 #include "../launch/launcher.hpp"
+#include "../launch/recorded_calls.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
 #include "../support/parameters.hpp"
@@ -93,10 +94,28 @@ private:
     Reference defaults_;
 };
 
+// Throws: DeviceError if the launch waits for the kernel or copies arguments, so it cannot be
+//   recorded.
+void require_recordable(const kernel::syntax::Function &function,
+                        const kernel::Specialization &made, const CallArguments &arguments,
+                        PyObject *wait) {
+    if (unless_none(wait) && is_true(wait))
+        throw Error(ErrorKind::device, "launch of '", function.name,
+                    "' with wait=True while this thread records it into a graph, where it does not "
+                    "run: wait for the event that replay() returns");
+    if (arguments.is_watched())
+        throw Error(ErrorKind::device, "launch of '", function.name, "'", watched_in_a_recording);
+    if (made.reports)
+        throw Error(ErrorKind::device, "launch of '", function.name,
+                    "' with checked indices, which waits for the kernel to report: record it "
+                    "without debug checks");
+}
+
 // Submits a launch. Without `wait`, waits only if the caller may access an argument's memory
 // without synchronizing through Entrepot.
-[[gnu::hot]] Event submit(const Launcher &launcher, std::span<PyObject *const> given,
-                          PyObject *kwnames) {
+[[gnu::hot]] Event submit(PyObject *self, std::span<PyObject *const> given, PyObject *kwnames) {
+    const Launcher &launcher = launcher_of(self);
+    Recording *const recording = Recording::of_this_thread();
     auto *const kernel = reinterpret_cast<PythonKernel *>(launcher.kernel);
     const VersionPtr version = current_version(kernel);
     const auto [queue_given, depends_on, wait] =
@@ -111,7 +130,7 @@ private:
     const Queue queue = follows_data ? arguments.queue() : queue_from(queue_given);
     arguments.allocate_copies(queue);
     if (unless_none(depends_on))
-        wait_for_events(queue, depends_on);
+        recording ? require_recorded_events(depends_on) : wait_for_events(queue, depends_on);
     kernel::PlanCache &plans = code.plans();
     // Its arrays are on one device.
     kernel::PlanCache::Lease plan = plans.find(queue, launcher.range, arguments.all());
@@ -120,6 +139,13 @@ private:
     const kernel::Specialization &made =
         plan ? plan->made()
              : specialization_for(*version, code, arguments.with_aliases(), launcher.range, queue);
+    if (recording) [[unlikely]] {
+        require_recordable(function, made, arguments, wait);
+        const std::size_t before = recording->size();
+        kernel::launch(made, function, queue, launcher.range, arguments.all());
+        RecordedCalls::add(*recording, before, self, given);
+        return Event::recorded(queue.backend());
+    }
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();
     const ReleaseGil released;  // the host may run the kernel at once
     arguments.copy_to_device(made.compiled, queue);
@@ -141,7 +167,7 @@ private:
                             PyObject *kwnames) {
     return guarded([&] {
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
-        return wrap_event(submit(launcher_of(self), {args, count}, kwnames));
+        return wrap_event(submit(self, {args, count}, kwnames));
     });
 }
 

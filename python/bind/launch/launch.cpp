@@ -14,8 +14,9 @@
 #include "../support/nb_cast.hpp"
 #include "../support/parameters.hpp"
 #include "launcher.hpp"
+#include "recorded_calls.hpp"
 
-#include <entrepot/array/launch.hpp>
+#include <entrepot/array/graph.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -188,8 +189,21 @@ std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool coope
 
 const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
 
-[[gnu::hot]] Event submit(const Launcher &launcher, std::span<PyObject *const> given,
-                          PyObject *kwnames) {
+// Adds a launch to the recording of this thread.
+Event record(Recording &recording, PyObject *launcher, const Queue &queue,
+             const Arguments &arguments, std::span<PyObject *const> given,
+             const ep_cooperation *cooperation, std::span<const RecordedCalls::Keyword> keywords) {
+    const Kernel &kernel = *nb::inst_ptr<Kernel>(launcher_of(launcher).kernel);
+    if (arguments.any_watched())
+        throw Error(ErrorKind::device, "launch of ", kernel.name(), watched_in_a_recording);
+    const std::size_t before = recording.size();
+    launch(kernel, queue, launcher_of(launcher).range, arguments.all(), cooperation);
+    RecordedCalls::add(recording, before, launcher, given, keywords);
+    return Event::recorded(queue.backend());
+}
+
+[[gnu::hot]] Event submit(PyObject *self, std::span<PyObject *const> given, PyObject *kwnames) {
+    const Launcher &launcher = launcher_of(self);
     const auto [queue, cooperative, cluster] =
         of_call.read(given.data() + given.size(), 0, kwnames);
     const Kernel &kernel = *nb::inst_ptr<Kernel>(launcher.kernel);
@@ -197,6 +211,12 @@ const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
     const Queue where = launch_queue(kernel, arguments, unless_none(queue));
     const std::optional<ep_cooperation> cooperation =
         cooperation_from(launcher.range, is_true(cooperative), unless_none(cluster));
+    if (Recording *const recording = Recording::of_this_thread()) [[unlikely]] {
+        const RecordedCalls::Keyword keywords[] = {{"cooperative", cooperative},
+                                                   {"cluster", cluster}};
+        return record(*recording, self, where, arguments, given,
+                      cooperation ? &*cooperation : nullptr, keywords);
+    }
     const ReleaseGil released;  // on the host, the kernel may run synchronously
     launch(kernel, where, launcher.range, arguments.all(), cooperation ? &*cooperation : nullptr);
     Event event = where.lazy_event();
@@ -209,7 +229,7 @@ const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
                             PyObject *kwnames) {
     return guarded([&] {
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
-        return wrap_event(submit(launcher_of(self), {args, count}, kwnames));
+        return wrap_event(submit(self, {args, count}, kwnames));
     });
 }
 

@@ -24,6 +24,9 @@
     required(cuStreamSynchronize) required(cuStreamQuery) \
     required(cuStreamWaitEvent) required(cuStreamGetCtx) \
     required(cuThreadExchangeStreamCaptureMode) \
+    required(cuStreamBeginCapture) required(cuStreamEndCapture) \
+    required(cuGraphInstantiate) required(cuGraphLaunch) required(cuGraphDestroy) \
+    required(cuGraphExecDestroy) required(cuGraphExecKernelNodeSetParams) \
     required(cuUserObjectCreate) required(cuUserObjectRelease) required(cuGraphRetainUserObject) \
     required(cuEventCreate) required(cuEventDestroy) required(cuEventRecord) \
     required(cuEventQuery) required(cuEventSynchronize) \

@@ -26,6 +26,7 @@ ENTREPOT_HANDLE(Queue, ep_queue)
 ENTREPOT_HANDLE(Event, ep_event)
 ENTREPOT_HANDLE(Program, ep_program)
 ENTREPOT_HANDLE(Kernel, ep_kernel)
+ENTREPOT_HANDLE(Graph, ep_graph)
 
 // Allows calls that cannot be captured, on this thread and during its lifetime. While a stream is
 // being captured, the driver otherwise refuses such calls in every thread (waits, queries,
@@ -271,10 +272,21 @@ inline CUdeviceptr address(const void *pointer) noexcept {
     return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
+// ------------------------------------------------------------------ graphs
+
+// Replaces the launch of a node for later launches of the graph. Refuses with EP_UNSUPPORTED if the
+// driver cannot.
+//
+// Requires: the graph's context is current, and `node` is a launch of independent groups.
+void replace_launch(CUgraphExec graph, CUgraphNode known, const ep_node &node);
+
 // -------------------------------------------------------------------- files
 
 // An ep_backend_entry: loads the driver and returns the table.
 ep_status open_backend(const ep_loader *given, const ep_backend **backend);
+
+// The backend's table, for functions that call others of it.
+const ep_backend &table();
 
 // Each file of the backend enters its functions into the table.
 void fill_device_functions(ep_backend &table);
@@ -285,5 +297,6 @@ void fill_memory_functions(ep_backend &table);
 void fill_program_functions(ep_backend &table);
 void fill_peer_functions(ep_backend &table);
 void fill_ipc_functions(ep_backend &table);
+void fill_graph_functions(ep_backend &table);
 
 }  // namespace entrepot::backends::gpu

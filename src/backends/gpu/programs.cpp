@@ -603,6 +603,31 @@ void kernel_release(ep_kernel kernel) { object(kernel).release(); }
 
 }  // namespace
 
+void replace_launch(CUgraphExec graph, CUgraphNode known, const ep_node &node) {
+    ENTREPOT_ASSERT(node.kind == EP_NODE_LAUNCH && node.of.launch.cooperation == nullptr);
+    const auto &of = node.of.launch;
+    Kernel &launched = object(of.kernel);
+    const Geometry geometry = geometry_of(launched, *of.range);
+    Parameters parameters(launched, {of.arguments, of.count});
+    launched.allow_dynamic(parameters.dynamic_bytes());
+    if (geometry.is_empty)
+        refuse(EP_UNSUPPORTED, "a node of a graph has work-items: create another graph");
+    CUDA_KERNEL_NODE_PARAMS changed{};
+    changed.func = launched.native;
+    changed.gridDimX = geometry.grid[0];
+    changed.gridDimY = geometry.grid[1];
+    changed.gridDimZ = geometry.grid[2];
+    changed.blockDimX = geometry.block[0];
+    changed.blockDimY = geometry.block[1];
+    changed.blockDimZ = geometry.block[2];
+    changed.sharedMemBytes = static_cast<unsigned>(parameters.dynamic_bytes());
+    changed.kernelParams = parameters.pointers();
+    const CUresult code = driver().cuGraphExecKernelNodeSetParams(graph, known, &changed);
+    if (code != CUDA_SUCCESS)
+        refuse(EP_UNSUPPORTED, maker_api, " cannot replace a launch by one of kernel \"",
+               launched.name, "\" (", text_of(code), "): create another graph");
+}
+
 void fill_program_functions(ep_backend &table) {
     table.program_dialects = program_dialects;
     table.program_build = program_build;

@@ -32,7 +32,13 @@ static ep_backend make_table() {
     fill_program_functions(table);
     fill_peer_functions(table);
     fill_ipc_functions(table);
+    fill_graph_functions(table);
     return table;
+}
+
+const ep_backend &table() {
+    static const ep_backend made = make_table();
+    return made;
 }
 
 ep_status open_backend(const ep_loader *given, const ep_backend **backend) {
@@ -40,8 +46,7 @@ ep_status open_backend(const ep_loader *given, const ep_backend **backend) {
         return refused;
     return guarded([&] {
         open_driver();
-        static const ep_backend table = make_table();
-        *backend = &table;
+        *backend = &table();
     });
 }
 

@@ -205,6 +205,21 @@ CUresult retain_user_object(CUgraph graph, CUuserObject object, unsigned referen
     return driver().hipGraphRetainUserObject(graph, object, references, flags);
 }
 
+CUresult instantiate_graph(CUgraphExec *made, CUgraph graph, unsigned long long) {
+    return driver().hipGraphInstantiate(made, graph, nullptr, nullptr, 0);
+}
+
+CUresult replace_launch_of_node(CUgraphExec graph, CUgraphNode node,
+                                const CUDA_KERNEL_NODE_PARAMS *changed) {
+    const CUDA_KERNEL_NODE_PARAMS &c = *changed;
+    if (driver().hipGraphExecKernelNodeSetParams == nullptr)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    const hipKernelNodeParams parameters{
+        {c.blockDimX, c.blockDimY, c.blockDimZ}, nullptr,        c.func,
+        {c.gridDimX, c.gridDimY, c.gridDimZ},    c.kernelParams, c.sharedMemBytes};
+    return forget(driver().hipGraphExecKernelNodeSetParams(graph, node, &parameters));
+}
+
 // HIP's code loader has no log.
 CUresult load_code(CUmodule *module, const void *image, unsigned, CUjit_option *, void **) {
     return forget(driver().hipModuleLoadData(module, image));
@@ -250,6 +265,8 @@ void stand_between(Driver &made) {
     made.cuUserObjectCreate = create_user_object;
     made.cuUserObjectRelease = release_user_object;
     made.cuGraphRetainUserObject = retain_user_object;
+    made.cuGraphInstantiate = instantiate_graph;
+    made.cuGraphExecKernelNodeSetParams = replace_launch_of_node;
     made.cuModuleLoadDataEx = load_code;
     made.cuFuncSetAttribute = set_function_attribute;
     made.cuLaunchKernelEx = launch;
@@ -277,6 +294,7 @@ constexpr Named names[] = {
     {"cuStreamGetCaptureInfo", "hipStreamGetCaptureInfo_v2"},
     {"cuUserObjectCreate", "hipUserObjectCreate"},
     {"cuGraphRetainUserObject", "hipGraphRetainUserObject"},
+    {"cuGraphInstantiate", "hipGraphInstantiate"},
     {"cuModuleLoadDataEx", "hipModuleLoadData"},
     {"cuLaunchKernelEx", "hipModuleLaunchCooperativeKernel"},
 };

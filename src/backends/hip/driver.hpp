@@ -40,6 +40,7 @@ using CUmemoryPool = struct ihipMemPoolHandle_t *;
 using CUmemGenericAllocationHandle = struct ihipMemGenericAllocationHandle *;
 using CUgraph = struct ihipGraph *;
 using CUgraphNode = struct hipGraphNode *;
+using CUgraphExec = struct hipGraphExec *;
 using CUuserObject = struct hipUserObject *;
 using CUhostFn = void (*)(void *user);
 using cuuint64_t = unsigned long long;
@@ -194,7 +195,24 @@ struct CUlaunchConfig {
     unsigned numAttrs;
 };
 
-// HIP's own types, used by pointers.cpp and strided.cpp.
+struct CUDA_KERNEL_NODE_PARAMS {
+    CUfunction func;
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    void **kernelParams;
+};
+
+// HIP's own types, used by driver.cpp, pointers.cpp and strided.cpp.
+struct hipDim3 {
+    unsigned x, y, z;
+};
+struct hipKernelNodeParams {
+    hipDim3 blockDim;
+    void **extra;
+    void *func;
+    hipDim3 gridDim;
+    void **kernelParams;
+    unsigned sharedMemBytes;
+};
 struct hipPointerAttribute_t {
     int type, device;
     void *devicePointer, *hostPointer;
@@ -241,6 +259,11 @@ inline constexpr int hipMemcpyDefault = 4;
     twin(capture_info, hipStreamGetCaptureInfo_v2, \
          (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *number, CUgraph *graph, \
           const CUgraphNode **dependencies, std::size_t *dependency_count)) \
+    twin(cuStreamBeginCapture, hipStreamBeginCapture, (CUstream stream, CUstreamCaptureMode mode)) \
+    twin(cuStreamEndCapture, hipStreamEndCapture, (CUstream stream, CUgraph *graph)) \
+    twin(cuGraphLaunch, hipGraphLaunch, (CUgraphExec graph, CUstream stream)) \
+    twin(cuGraphDestroy, hipGraphDestroy, (CUgraph graph)) \
+    twin(cuGraphExecDestroy, hipGraphExecDestroy, (CUgraphExec graph)) \
     twin(cuEventCreate, hipEventCreateWithFlags, (CUevent *event, unsigned flags)) \
     twin(cuEventDestroy, hipEventDestroy, (CUevent event)) \
     twin(cuEventRecord, hipEventRecord, (CUevent event, CUstream stream)) \
@@ -323,6 +346,11 @@ inline constexpr int hipMemcpyDefault = 4;
     optional(hipUserObjectRelease, (CUuserObject object, unsigned references)) \
     optional(hipGraphRetainUserObject, \
              (CUgraph graph, CUuserObject object, unsigned references, unsigned flags)) \
+    required(hipGraphInstantiate, \
+             (CUgraphExec *made, CUgraph graph, CUgraphNode *failed, char *log, \
+              std::size_t bytes)) \
+    optional(hipGraphExecKernelNodeSetParams, \
+             (CUgraphExec graph, CUgraphNode node, const hipKernelNodeParams *parameters)) \
     optional(hipLaunchHostFunc, (CUstream stream, CUhostFn function, void *user)) \
     required(hipStreamAddCallback, \
              (CUstream stream, void (*function)(CUstream, CUresult, void *), void *user, \
@@ -382,6 +410,10 @@ struct Driver {
     CUresult (*cuUserObjectRelease)(CUuserObject object, unsigned references) = nullptr;
     CUresult (*cuGraphRetainUserObject)(CUgraph graph, CUuserObject object, unsigned references,
                                         unsigned flags) = nullptr;
+    CUresult (*cuGraphInstantiate)(CUgraphExec *made, CUgraph graph,
+                                   unsigned long long flags) = nullptr;
+    CUresult (*cuGraphExecKernelNodeSetParams)(CUgraphExec graph, CUgraphNode node,
+                                               const CUDA_KERNEL_NODE_PARAMS *changed) = nullptr;
     CUresult (*cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned count,
                                    CUjit_option *options, void **values) = nullptr;
     // Not all of these exist in HIP.

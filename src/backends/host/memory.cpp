@@ -84,22 +84,23 @@ private:
     std::unique_ptr<std::byte[]> large_;
 };
 
-class Copy final : public Work {
+class Copy final : public Step {
 public:
     Copy(void *to, const void *from, std::size_t bytes)
         : to_(static_cast<std::byte *>(to)), from_(static_cast<const std::byte *>(from)),
           bytes_(bytes) {}
 
-    bool run(Queue &queue) override {
+    bool is_quick() const noexcept override {
         // Overlapping copies must be one memmove.
         const bool overlapping = to_ < from_ + bytes_ && from_ < to_ + bytes_;
-        if (bytes_ >= inline_bytes && !overlapping)
-            return spread(queue, bytes_, share_bytes,
-                          [to = to_, from = from_](std::uint64_t first, std::uint64_t last) {
-                              std::memcpy(to + first, from + first, last - first);
-                          });
-        std::memmove(to_, from_, bytes_);
-        return true;
+        return bytes_ < inline_bytes || overlapping;
+    }
+    void run() const override { std::memmove(to_, from_, bytes_); }
+    bool spread_over(Queue &queue) const override {
+        return spread(queue, bytes_, share_bytes,
+                      [to = to_, from = from_](std::uint64_t first, std::uint64_t last) {
+                          std::memcpy(to + first, from + first, last - first);
+                      });
     }
 
 private:
@@ -108,27 +109,26 @@ private:
     std::size_t bytes_;
 };
 
-class Fill final : public Work {
+class Fill final : public Step {
 public:
     Fill(void *to, Item item, std::uint64_t count)
-        : to_(static_cast<std::byte *>(to)), item_(std::move(item)), count_(count) {}
+        : to_(static_cast<std::byte *>(to)), item_(std::make_shared<const Item>(std::move(item))),
+          count_(count) {}
 
-    bool run(Queue &queue) override {
-        if (count_ * item_.size() >= inline_bytes) {
-            const std::uint64_t share = std::max<std::uint64_t>(share_bytes / item_.size(), 1);
-            return spread(
-                queue, count_, share,
-                [to = to_, item = std::move(item_)](std::uint64_t first, std::uint64_t last) {
-                    repeat(to + first * item.size(), item.data(), item.size(), last - first);
-                });
-        }
-        repeat(to_, item_.data(), item_.size(), count_);
-        return true;
+    bool is_quick() const noexcept override { return count_ * item_->size() < inline_bytes; }
+    void run() const override { repeat(to_, item_->data(), item_->size(), count_); }
+    bool spread_over(Queue &queue) const override {
+        const std::uint64_t share = std::max<std::uint64_t>(share_bytes / item_->size(), 1);
+        return spread(queue, count_, share,
+                      [to = to_, item = item_](std::uint64_t first, std::uint64_t last) {
+                          repeat(to + first * item->size(), item->data(), item->size(),
+                                 last - first);
+                      });
     }
 
 private:
     std::byte *to_;
-    Item item_;
+    std::shared_ptr<const Item> item_;
     std::uint64_t count_;
 };
 
@@ -142,31 +142,51 @@ struct StridedFill {
     const StridedCopy plan;
 };
 
-class Strided final : public Work {
+class Strided final : public Step {
 public:
     explicit Strided(std::shared_ptr<const StridedCopy> plan) : plan_(std::move(plan)) {}
 
-    bool run(Queue &queue) override {
-        if (plan_->bytes() >= inline_strided_bytes && plan_->rows() > 1) {
-            const std::uint64_t share =
-                std::max<std::uint64_t>(share_bytes / (plan_->bytes() / plan_->rows() + 1), 1);
-            return spread(queue, plan_->rows(), share,
-                          [plan = plan_](std::uint64_t first, std::uint64_t last) {
-                              plan->copy_rows(first, last);
-                          });
-        }
-        plan_->copy_rows(0, plan_->rows());
-        return true;
+    bool is_quick() const noexcept override {
+        return plan_->bytes() < inline_strided_bytes || plan_->rows() <= 1;
+    }
+    void run() const override { plan_->copy_rows(0, plan_->rows()); }
+    bool spread_over(Queue &queue) const override {
+        const std::uint64_t share =
+            std::max<std::uint64_t>(share_bytes / (plan_->bytes() / plan_->rows() + 1), 1);
+        return spread(queue, plan_->rows(), share,
+                      [plan = plan_](std::uint64_t first, std::uint64_t last) {
+                          plan->copy_rows(first, last);
+                      });
     }
 
 private:
     std::shared_ptr<const StridedCopy> plan_;
 };
 
+// Plans of strided copies and fills; nullptr if the box is empty.
+std::shared_ptr<const StridedCopy> plan_of(const ep_box &box, void *to,
+                                           const std::int64_t *to_strides, const void *from,
+                                           const std::int64_t *from_strides) {
+    auto plan = std::make_shared<const StridedCopy>(box, to, to_strides, from, from_strides);
+    return plan->is_empty() ? nullptr : plan;
+}
+
+std::shared_ptr<const StridedCopy> plan_of_fill(const ep_box &box, void *to,
+                                                const std::int64_t *to_strides, const void *item) {
+    const auto fill = std::make_shared<const StridedFill>(box, to, to_strides, item);
+    return fill->plan.is_empty() ? nullptr : std::shared_ptr<const StridedCopy>{fill, &fill->plan};
+}
+
+Fill fill_of(void *to, const void *item, std::size_t itemsize, std::size_t count) {
+    if (itemsize == 0)
+        refuse(EP_INVALID, "items of 0 bytes cannot be filled");
+    return {to, Item(item, itemsize), count};
+}
+
 ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t bytes) {
     return guarded([&] {
         if (bytes != 0)
-            object(queue).submit(Copy(to, from, bytes));
+            object(queue).submit(Once(Copy(to, from, bytes)));
     });
 }
 
@@ -174,28 +194,25 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to,
                               const std::int64_t *to_strides, const void *from,
                               const std::int64_t *from_strides) {
     return guarded([&] {
-        auto plan = std::make_shared<const StridedCopy>(*box, to, to_strides, from, from_strides);
-        if (!plan->is_empty())
-            object(queue).submit(Strided(std::move(plan)));
+        if (auto plan = plan_of(*box, to, to_strides, from, from_strides))
+            object(queue).submit(Once(Strided(std::move(plan))));
     });
 }
 
 ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t itemsize,
                       std::size_t count) {
     return guarded([&] {
-        if (itemsize == 0)
-            refuse(EP_INVALID, "items of 0 bytes cannot be filled");
+        Fill fill = fill_of(to, item, itemsize, count);
         if (count != 0)
-            object(queue).submit(Fill(to, Item(item, itemsize), count));
+            object(queue).submit(Once(std::move(fill)));
     });
 }
 
 ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
                               const std::int64_t *to_strides, const void *item) {
     return guarded([&] {
-        const auto fill = std::make_shared<const StridedFill>(*box, to, to_strides, item);
-        if (!fill->plan.is_empty())
-            object(queue).submit(Strided({fill, &fill->plan}));
+        if (auto plan = plan_of_fill(*box, to, to_strides, item))
+            object(queue).submit(Once(Strided(std::move(plan))));
     });
 }
 
@@ -204,7 +221,36 @@ ep_status memory_trim(ep_device device) {
     return guarded([&] { check_device(device); });
 }
 
+StepPtr strided_step(std::shared_ptr<const StridedCopy> plan) {
+    return plan ? std::make_shared<const Strided>(std::move(plan)) : nullptr;
+}
+
 }  // namespace
+
+StepPtr memory_step(const ep_node &node) {
+    switch (node.kind) {
+    case EP_NODE_COPY: {
+        const auto &of = node.of.copy;
+        return of.bytes == 0 ? nullptr : std::make_shared<const Copy>(of.to, of.from, of.bytes);
+    }
+    case EP_NODE_COPY_STRIDED: {
+        const auto &of = node.of.copy_strided;
+        return strided_step(plan_of(*of.box, of.to, of.to_strides, of.from, of.from_strides));
+    }
+    case EP_NODE_FILL: {
+        const auto &of = node.of.fill;
+        Fill fill = fill_of(of.to, of.item, of.itemsize, of.count);
+        return of.count == 0 ? nullptr : std::make_shared<const Fill>(std::move(fill));
+    }
+    case EP_NODE_FILL_STRIDED: {
+        const auto &of = node.of.fill_strided;
+        return strided_step(plan_of_fill(*of.box, of.to, of.to_strides, of.item));
+    }
+    default:
+        refuse(EP_INVALID, "a graph's node is of kind ", static_cast<int>(node.kind),
+               ", which ep_node_kind has not");
+    }
+}
 
 void fill_memory_functions(ep_backend &table) {
     table.memory_allocate = memory_allocate;

@@ -23,6 +23,7 @@ ENTREPOT_HANDLE(Queue, ep_queue)
 ENTREPOT_HANDLE(Event, ep_event)
 ENTREPOT_HANDLE(Program, ep_program)
 ENTREPOT_HANDLE(Kernel, ep_kernel)
+ENTREPOT_HANDLE(Graph, ep_graph)
 
 // Limits not set by the processor. They match OpenCL CPU devices, so that kernels that fit there
 // also fit here.
@@ -37,6 +38,40 @@ public:
     // queue.end_work() later. If it throws, it has done nothing.
     virtual bool run(Queue &queue) = 0;
 };
+
+// Work that may run many times: a node of a graph.
+class Step {
+public:
+    virtual ~Step() = default;
+    // True if this thread finishes the work sooner than it wakes another one.
+    virtual bool is_quick() const noexcept = 0;
+    virtual void run() const = 0;  // on this thread
+    // Makes the running work of `queue` this one, on several threads. Returns the result of
+    // Work::run.
+    virtual bool spread_over(Queue &queue) const = 0;
+};
+
+// A step that is submitted once.
+template <class S> class Once final : public Work {
+public:
+    explicit Once(S step) : step_(std::move(step)) {}
+
+    bool run(Queue &queue) override {
+        if (!step_.is_quick())
+            return step_.spread_over(queue);
+        step_.run();
+        return true;
+    }
+
+private:
+    S step_;
+};
+
+// The steps of nodes; nullptr if the node has no work. `programs.cpp` makes those of launches,
+// `memory.cpp` all others.
+using StepPtr = std::shared_ptr<const Step>;
+StepPtr launch_step(const ep_node &node);
+StepPtr memory_step(const ep_node &node);
 
 // The one device and its one context.
 ep_device the_device() noexcept;
@@ -74,6 +109,11 @@ public:
     // Shares the loop of the running work with the executor's threads and with threads that wait
     // for the queue.
     void share(std::shared_ptr<Loop> loop);
+    // Makes `rest` part of the running work: it runs when end_work() is called for the part before
+    // it, and the work ends with it.
+    void continue_with(std::unique_ptr<Work> rest);
+    // Reports an error of the running work, which goes on.
+    void keep_error(std::exception_ptr error) noexcept;
 
     void wait();
     void help();  // takes part in the loop of the running work, if any
@@ -105,6 +145,7 @@ private:
     std::deque<std::unique_ptr<Work>> waiting_;
     std::shared_ptr<Loop> loop_;
     std::uint64_t submitted_ = 0, ended_ = 0;
+    bool continues_ = false;    // the first of waiting_ is the rest of the running work
     std::exception_ptr error_;  // first error, until a wait reports it
     unsigned generation_ = 0;
     bool busy_ = false;
@@ -176,5 +217,6 @@ void fill_memory_functions(ep_backend &table);
 void fill_program_functions(ep_backend &table);
 void fill_peer_functions(ep_backend &table);
 void fill_ipc_functions(ep_backend &table);
+void fill_graph_functions(ep_backend &table);
 
 }  // namespace entrepot::backends::host

@@ -605,20 +605,50 @@ private:
     Launch launch_;
 };
 
+void require_independent_groups(const Kernel &kernel, const ep_cooperation *cooperation) {
+    if (cooperation != nullptr)
+        refuse(EP_UNSUPPORTED, "the host runs the groups of ", kernel.name,
+               " one after the other: they cannot wait for each other");
+}
+
 ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
                         const ep_cooperation *cooperation, const ep_argument *arguments,
                         std::size_t count) {
     return guarded([&] {
-        if (cooperation != nullptr)
-            refuse(EP_UNSUPPORTED, "the host runs the groups of ", object(kernel).name,
-                   " one after the other: they cannot wait for each other");
+        require_independent_groups(object(kernel), cooperation);
         Launch launch(object(kernel), *range, arguments, count);
         if (launch.groups() != 0)
             object(queue).submit(LaunchWork(std::move(launch)));
     });
 }
 
+class LaunchStep final : public Step {
+public:
+    explicit LaunchStep(Launch launch)
+        : launch_(std::make_shared<const Launch>(std::move(launch))) {}
+
+    bool is_quick() const noexcept override { return launch_->is_quick(); }
+    void run() const override { (*launch_)(0, launch_->groups()); }
+    bool spread_over(Queue &queue) const override {
+        return spread(queue, launch_->groups(), launch_->share(),
+                      [launch = launch_](std::uint64_t first, std::uint64_t last) {
+                          (*launch)(first, last);
+                      });
+    }
+
+private:
+    std::shared_ptr<const Launch> launch_;
+};
+
 }  // namespace
+
+StepPtr launch_step(const ep_node &node) {
+    ENTREPOT_ASSERT(node.kind == EP_NODE_LAUNCH);
+    const auto &of = node.of.launch;
+    require_independent_groups(object(of.kernel), of.cooperation);
+    Launch launch(object(of.kernel), *of.range, of.arguments, of.count);
+    return launch.groups() == 0 ? nullptr : std::make_shared<const LaunchStep>(std::move(launch));
+}
 
 void fill_program_functions(ep_backend &table) {
     table.program_dialects = program_dialects;

@@ -80,7 +80,7 @@ void Queue::end_work(std::exception_ptr error) noexcept {
         ended = std::move(loop_);
         if (!error_)
             error_ = std::move(error);
-        ++ended_;
+        ended_ += !std::exchange(continues_, false);
         more = !waiting_.empty();
         busy_ = more;
     }
@@ -144,6 +144,19 @@ void Queue::share(std::shared_ptr<Loop> loop) {
         loop_ = loop;
     }
     start(std::move(loop));
+}
+
+void Queue::continue_with(std::unique_ptr<Work> rest) {
+    const std::lock_guard hold(lock_);
+    ENTREPOT_ASSERT(busy_ && !continues_);
+    waiting_.push_front(std::move(rest));
+    continues_ = true;
+}
+
+void Queue::keep_error(std::exception_ptr error) noexcept {
+    const std::lock_guard hold(lock_);
+    if (!error_)
+        error_ = std::move(error);
 }
 
 void Queue::help() {

@@ -31,6 +31,7 @@ ENTREPOT_HANDLE(Queue, ep_queue)
 ENTREPOT_HANDLE(Event, ep_event)
 ENTREPOT_HANDLE(Program, ep_program)
 ENTREPOT_HANDLE(Kernel, ep_kernel)
+ENTREPOT_HANDLE(Graph, ep_graph)
 
 // The runtime's hash of the native object.
 template <class Handle> std::uint64_t hash_of(Handle handle) noexcept {
@@ -303,6 +304,9 @@ template <class Submit> void Queue::submit_with_event(Submit &&submit) {
 
 // -------------------------------------------------------------------- files
 
+// The backend's table, for functions that call others of it.
+const ep_backend &table();
+
 // Each file of the backend enters its functions into the table.
 void fill_device_functions(ep_backend &table);
 void fill_context_functions(ep_backend &table);
@@ -312,5 +316,6 @@ void fill_memory_functions(ep_backend &table);
 void fill_program_functions(ep_backend &table);
 void fill_peer_functions(ep_backend &table);
 void fill_ipc_functions(ep_backend &table);
+void fill_graph_functions(ep_backend &table);
 
 }  // namespace entrepot::backends::sycl

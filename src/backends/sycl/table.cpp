@@ -16,16 +16,21 @@ static ep_backend make_table() {
     fill_program_functions(table);
     fill_peer_functions(table);
     fill_ipc_functions(table);
+    fill_graph_functions(table);
     return table;
+}
+
+const ep_backend &table() {
+    static const ep_backend made = make_table();
+    return made;
 }
 
 }  // namespace entrepot::backends::sycl
 
 extern "C" __attribute__((visibility("default"))) ep_status
 entrepot_backend(const ep_loader *given, const ep_backend **backend) {
-    static const ep_backend table = entrepot::backends::sycl::make_table();
     const ep_status status = entrepot::backends::accept_loader(given, "libentrepot_sycl9.so");
     if (status == EP_OK)
-        *backend = &table;
+        *backend = &entrepot::backends::sycl::table();
     return status;
 }

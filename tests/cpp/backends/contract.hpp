@@ -1226,6 +1226,122 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
     });
 }
 
+// ---------------------------------------------------------------- graphs of the table
+
+using GraphHandle = std::unique_ptr<ep_graph_s, void (*)(ep_graph)>;
+
+// Returns: an empty handle if the device has no graphs, which it says for every graph.
+inline GraphHandle graph_of(const Bench &bench, const std::vector<ep_node> &nodes) {
+    ep_graph graph = nullptr;
+    const ep_status status = bench.table.graph_create(bench.context.get(), bench.device,
+                                                      nodes.data(), nodes.size(), &graph);
+    if (status == EP_UNSUPPORTED) {
+        CHECK(!last_error().empty());
+        CONTRACT_REFUSED_AS(
+            EP_UNSUPPORTED,
+            bench.table.graph_create(bench.context.get(), bench.device, nullptr, 0, &graph));
+        return {nullptr, bench.table.graph_release};
+    }
+    REQUIRE_MESSAGE(status == EP_OK, "graph_create was refused: ", last_error());
+    return {graph, bench.table.graph_release};
+}
+
+inline ep_node fill_node(const Memory &memory, const std::int32_t &item, std::size_t count) {
+    ep_node node{EP_NODE_FILL, {}};
+    node.of.fill = {memory.at(), &item, sizeof item, count};
+    return node;
+}
+
+// The nodes write over each other's memory, so another order has another result.
+inline void graph_nodes_run_in_order_at_each_launch(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        constexpr std::int64_t count = 64;
+        const Memory a(bench, bench.kinds().front(), count * 4),
+            b(bench, bench.kinds().front(), count * 4);
+        a.write(std::vector<std::int32_t>(count, 1));
+        b.write(std::vector<std::int32_t>(count, 2));
+        std::vector<std::int32_t> items{7, 8};
+        ep_node copy{EP_NODE_COPY, {}};
+        copy.of.copy = {b.at(), a.at(), count * 4};
+        std::int64_t shape[]{count / 2}, strides[]{8};
+        ep_box box{1, 4, shape};
+        ep_node odd{EP_NODE_FILL_STRIDED, {}};
+        odd.of.fill_strided = {&box, a.at(4), strides, &items[1]};
+        ep_node spread{EP_NODE_COPY_STRIDED, {}};
+        spread.of.copy_strided = {&box, b.at(), strides, a.at(4), strides};
+        GraphHandle graph = graph_of(bench, {copy, fill_node(a, items[0], count), odd, spread});
+        if (!graph)
+            return;
+        // everything that the nodes point to has been copied
+        items = {0, 0};
+        shape[0] = strides[0] = 0;
+        CHECK_MESSAGE(b.read<std::int32_t>(1)[0] == 2, "graph_create runs nothing");
+        const Queue queue = bench.queue();
+        for (const std::int32_t before : {1, 7}) {
+            CONTRACT_OK(bench.table.graph_launch(queue.get(), graph.get()));
+            bench.wait(queue);
+            const std::vector<std::int32_t> in_a = a.read<std::int32_t>(count),
+                                            in_b = b.read<std::int32_t>(count);
+            for (std::size_t i = 0; i < count; ++i) {
+                CHECK(in_a[i] == (i % 2 == 0 ? 7 : 8));
+                CHECK(in_b[i] == (i % 2 == 0 ? 8 : before == 1 ? 1 : 8));
+            }
+        }
+    });
+}
+
+// A launch that another one replaces, and a slow one that runs while the graph is released.
+inline void graph_launches_are_updated_and_finish(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const Slow slow(bench);
+        const Kernel kernel = bench.kernel(bench.subject.indices, "indices");
+        const Memory out(bench, bench.kinds().front(), 24), other(bench, bench.kinds().front(), 24);
+        const ep_range range{1, {1, 1, 1}, {1, 1, 1}};
+        std::int64_t offset = 5;
+        ep_argument arguments[] = {pointer_argument(out.at()), bytes_argument(offset)};
+        ep_node node{EP_NODE_LAUNCH, {}};
+        node.of.launch = {kernel.get(), &range, nullptr, arguments, 2};
+        GraphHandle graph = graph_of(bench, {node});
+        if (!graph)
+            return;
+        offset = 9;  // copied before
+        const Queue queue = bench.queue();
+        slow.submit(queue, 1);
+        CONTRACT_OK(bench.table.graph_launch(queue.get(), graph.get()));
+        arguments[0] = pointer_argument(other.at());
+        const ep_status status = bench.table.graph_update(graph.get(), 0, &node);
+        if (status == EP_UNSUPPORTED)
+            graph = graph_of(bench, {node});
+        else
+            REQUIRE_MESSAGE(status == EP_OK, last_error());
+        CONTRACT_OK(bench.table.graph_launch(queue.get(), graph.get()));
+        graph.reset();  // while it runs
+        bench.wait(queue);
+        CHECK(out.read<std::int64_t>(3)[2] == 5);
+        CHECK(other.read<std::int64_t>(3)[2] == 9);
+    });
+}
+
+inline void impossible_graphs_are_refused(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        if (!graph_of(bench, {}))
+            return;
+        const Kernel kernel = bench.kernel(bench.subject.indices, "indices");
+        const ep_range range{1, {4, 1, 1}, {3, 1, 1}};  // groups that do not divide it
+        const std::int64_t offset = 0;
+        const ep_argument arguments[] = {pointer_argument(&offset), bytes_argument(offset)};
+        ep_node launch{EP_NODE_LAUNCH, {}};
+        launch.of.launch = {kernel.get(), &range, nullptr, arguments, 2};
+        ep_graph graph = nullptr;
+        CONTRACT_REFUSED_AS(EP_INVALID, bench.table.graph_create(bench.context.get(), bench.device,
+                                                                 &launch, 1, &graph));
+        ep_node unknown{static_cast<ep_node_kind>(99), {}};
+        CONTRACT_REFUSED_AS(EP_INVALID, bench.table.graph_create(bench.context.get(), bench.device,
+                                                                 &unknown, 1, &graph));
+        CHECK_MESSAGE(graph == nullptr, "a refused call writes nothing");
+    });
+}
+
 // ---------------------------------------------------------------- IPC
 
 // One process exports and opens the memory. Tests in Python share it between processes.
@@ -1456,6 +1572,9 @@ inline void threads_share_a_queue(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, groups_share_local_memory)                                        \
     CONTRACT_CASE(NAME, SUBJECT, submissions_copy_their_arguments)                                 \
     CONTRACT_CASE(NAME, SUBJECT, captured_work_runs_with_its_graph)                                \
+    CONTRACT_CASE(NAME, SUBJECT, graph_nodes_run_in_order_at_each_launch)                          \
+    CONTRACT_CASE(NAME, SUBJECT, graph_launches_are_updated_and_finish)                            \
+    CONTRACT_CASE(NAME, SUBJECT, impossible_graphs_are_refused)                                    \
     CONTRACT_CASE(NAME, SUBJECT, ipc_memory_is_opened_or_refused)                                  \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)                                           \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_queue)

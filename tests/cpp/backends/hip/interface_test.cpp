@@ -86,6 +86,12 @@ CHECK_PLACE(ours::hipMemcpy3DParms, dstPtr, ::hipMemcpy3DParms, dstPtr);
 CHECK_PLACE(ours::hipMemcpy3DParms, width, ::hipMemcpy3DParms, extent);
 CHECK_PLACE(ours::hipMemcpy3DParms, kind, ::hipMemcpy3DParms, kind);
 
+CHECK_SAME(sizeof(ours::hipKernelNodeParams), sizeof(::hipKernelNodeParams));
+CHECK_PLACE(ours::hipKernelNodeParams, func, ::hipKernelNodeParams, func);
+CHECK_PLACE(ours::hipKernelNodeParams, gridDim, ::hipKernelNodeParams, gridDim);
+CHECK_PLACE(ours::hipKernelNodeParams, kernelParams, ::hipKernelNodeParams, kernelParams);
+CHECK_PLACE(ours::hipKernelNodeParams, sharedMemBytes, ::hipKernelNodeParams, sharedMemBytes);
+
 #if HIP_VERSION_MAJOR >= 6
 CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
            hipDeviceAttributeVirtualMemoryManagementSupported);
