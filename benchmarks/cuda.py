@@ -649,6 +649,60 @@ def measured(pairs: list[Pair]) -> list[Result]:
     return [measure(pair) for pair in pairs]
 
 
+GRAPH_LAUNCHES = 100
+
+
+@dppy.kernel
+def nothing_much(numbers, factor):
+    numbers[dppy.get_global_id(0)] *= factor
+
+
+def graphs() -> list[Result]:
+    """A hundred small launches replayed, against a graph that CuPy captures of the same kernel, and
+    against eager launches. All sides wait for the last launch."""
+    queue = ep.Queue("cuda:0")
+    numbers, factor = ep.zeros(64, "float32", queue=queue), np.float32(0.5)
+    launch = nothing_much[64]
+    launch(numbers, factor).wait()
+    with ep.record(queue) as graph:
+        for _ in range(GRAPH_LAUNCHES):
+            launch(numbers, factor)
+    stream = cupy.cuda.Stream(non_blocking=True)
+    raw = cupy.RawKernel(
+        'extern "C" __global__ void scale(float *a, float f) { a[threadIdx.x] *= f; }', "scale"
+    )
+    theirs = cupy.zeros(64, "float32")
+    with stream:
+        raw((1,), (64,), (theirs, factor))
+        stream.begin_capture()
+        for _ in range(GRAPH_LAUNCHES):
+            raw((1,), (64,), (theirs, factor))
+        by_hand = stream.end_capture()
+    names: dict[str, Any] = {
+        "graph": graph, "queue": queue, "by_hand": by_hand, "stream": stream, "launch": launch,
+        "numbers": numbers, "factor": factor, "times": range(GRAPH_LAUNCHES),
+    }  # fmt: skip
+    ours = "graph.replay(); queue.wait()"
+    return measure_together(
+        [
+            Pair(
+                "100 launches replayed, against a graph of CuPy's capture",
+                ours,
+                "by_hand.launch(stream); stream.synchronize()",
+                1 / 1.2,
+                names,
+            ),
+            Pair(
+                "100 launches replayed, against eager ones",
+                ours,
+                "for _ in times: launch(numbers, factor)\nqueue.wait()",
+                1,
+                names,
+            ),
+        ]
+    )
+
+
 def copies() -> list[Result]:
     queue = ep.Queue("cuda:0")
     return [
@@ -661,6 +715,7 @@ TOPICS: dict[str, Callable[[], list[Result]]] = {
     "exchange": lambda: measured([*exchange(), *others(), *floors()]),
     "allocation": allocation,
     "launches": lambda: [*launches(), *library_launches()],
+    "graphs": graphs,
     "streams": streams,
     "copies": copies,
     "kernels": kernels,

@@ -5,7 +5,7 @@ from typing import Any
 
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NoReturn, final
 
 from typing_extensions import Buffer, CapsuleType, Self
@@ -20,6 +20,31 @@ def _device_array(address: int, nbytes: int, /) -> DeviceArray:
     """A DeviceArray of memory that a native allocator returned. It does not own the memory."""
 def _mark_freed(obj: object, /) -> None:
     """Mark the memory as freed by a native deallocator, so that later use is refused."""
+
+class _Graph:
+    """Nodes that a backend has prepared; entrepot.Graph holds one."""
+
+    def __len__(self) -> int: ...
+    @property
+    def queue(self) -> Queue | None: ...
+    def node(self, index: int) -> tuple[str, str | None, tuple[Array, ...]]: ...
+    def replay(self, queue: object = None) -> Event: ...
+
+class _Recording:
+    """A recording of the calling thread; entrepot.record makes one."""
+
+    def __init__(self, queue: object = None) -> None: ...
+    @property
+    def queue(self) -> Queue: ...
+    @property
+    def calls(
+        self,
+    ) -> list[
+        tuple[int, Callable[..., Event], object, tuple[object, ...], dict[str, object]]
+    ]: ...
+    def end(self) -> _Graph: ...
+    def replace(self, graph: _Graph, index: int) -> None: ...
+    def discard(self) -> None: ...
 
 __compiler__: str
 

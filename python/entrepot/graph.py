@@ -17,18 +17,6 @@ __all__ = ["Graph", "GraphNode", "record"]
 class GraphNode:
     """One launch, copy or fill of a :class:`Graph`.
 
-    Attributes
-    ----------
-    kind : str
-        'launch', 'copy' or 'fill'.
-    name : str
-        The name of the kernel, or 'copy' or 'fill'.
-    kernel : object or None
-        The kernel of a launch that Python code made. Other nodes have None.
-    arguments : tuple
-        The arguments of a launch, in order. A copy has its destination and its source. A fill has
-        its destination.
-
     Examples
     --------
     >>> array = ep.empty(3, "float32", device="host")
@@ -40,14 +28,14 @@ class GraphNode:
     """
 
     __slots__ = (
+        "_arguments",
         "_graph",
         "_index",
+        "_kernel",
         "_keywords",
+        "_kind",
         "_launcher",
-        "arguments",
-        "kernel",
-        "kind",
-        "name",
+        "_name",
     )
 
     _launcher: Callable[..., _core.Event] | None
@@ -56,12 +44,35 @@ class GraphNode:
     def __init__(self, graph: Graph, index: int, native: _core._Graph) -> None:
         self._graph = graph
         self._index = index
-        self.kind, name, arrays = native.node(index)
-        self.name = name or self.kind
-        self.arguments: tuple[object, ...] = arrays
-        self.kernel: object = None
+        self._kind, name, arrays = native.node(index)
+        self._name = name or self._kind
+        self._arguments: tuple[object, ...] = arrays
+        self._kernel: object = None
         self._launcher = None
         self._keywords = {}
+
+    @property
+    def kind(self) -> str:
+        """One of 'launch', 'copy' and 'fill'."""
+        return self._kind
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel. A copy has the name 'copy', and a fill 'fill'."""
+        return self._name
+
+    @property
+    def kernel(self) -> object:
+        """The kernel of a launch that Python code made. Other nodes have None."""
+        return self._kernel
+
+    @property
+    def arguments(self) -> tuple[object, ...]:
+        """The arguments of a launch, in order.
+
+        A copy has its destination and its source, and a fill its destination.
+        """
+        return self._arguments
 
     def _set_call(
         self,
@@ -70,9 +81,9 @@ class GraphNode:
         arguments: tuple[object, ...],
         keywords: dict[str, object],
     ) -> None:
-        self._launcher, self.kernel = launcher, kernel
-        self.arguments, self._keywords = arguments, keywords
-        self.name = getattr(kernel, "__name__", None) or self.name
+        self._launcher, self._kernel = launcher, kernel
+        self._arguments, self._keywords = arguments, keywords
+        self._name = getattr(kernel, "__name__", None) or self._name
 
     def update(self, *arguments: object) -> None:
         """Replace the arguments of the launch, for later replays.
@@ -124,7 +135,7 @@ class GraphNode:
             recording.replace(native, self._index)
         finally:
             recording.discard()
-        self.arguments = arguments
+        self._arguments = arguments
 
     def _require_same_types(self, arguments: tuple[object, ...]) -> None:
         where = f"update of node {self._index} ('{self.name}')"

@@ -42,6 +42,7 @@ COMPONENTS = {
 CONTRACT = (
     "include/entrepot/device/backend.h",
     "src/backends/boundary.hpp",
+    "src/backends/nodes.hpp",
     "src/backends/cache.hpp",
     "src/backends/handle_table.hpp",
     "src/backends/hash.hpp",

@@ -114,6 +114,11 @@ ep_status record(Modifiable &graph, Context &context, Device &device, const ep_n
     return EP_OK;
 }
 
+Executable prepare(Modifiable &recorded) {
+    const std::unique_lock exclusive(kernel_arguments_mutex());
+    return recorded.finalize();
+}
+
 ep_status graph_create(ep_context context, ep_device device, const ep_node *nodes,
                        std::size_t count, ep_graph *graph) {
     ep_status of_node = EP_OK;  // a node's refusal has set its own error
@@ -124,7 +129,7 @@ ep_status graph_create(ep_context context, ep_device device, const ep_node *node
         Modifiable recorded(object(context).native, on.native);
         of_node = record(recorded, object(context), on, nodes, count);
         if (of_node == EP_OK)
-            *graph = handle(new Graph(on, recorded.finalize()));
+            *graph = handle(new Graph(on, prepare(recorded)));
     });
     return status != EP_OK ? status : of_node;
 }
@@ -163,6 +168,11 @@ void graph_release(ep_graph graph) {
 }
 
 }  // namespace
+
+std::shared_mutex &kernel_arguments_mutex() {
+    static NoDestructor<std::shared_mutex> only;
+    return *only;
+}
 
 void fill_graph_functions(ep_backend &filled) {
     filled.graph_create = graph_create;

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -157,6 +158,15 @@ struct QueueLocks {
     std::atomic<int> waiting{0};  // threads in or before a serialized wait
 };
 
+// Excludes submissions while a command graph is prepared.
+//
+// The runtime sets the arguments of a graph's kernels in the OpenCL kernel itself when it prepares
+// the graph (2026.2), without the lock that its submissions take. Two threads then launch with each
+// other's arguments. Submissions hold the mutex shared, and command_graph::finalize() exclusively.
+//
+// Lock order: locked after QueueLocks::mutex. Held for no wait.
+std::shared_mutex &kernel_arguments_mutex();
+
 // Scope of a serialized wait.
 class ExclusiveWaitLock {
 public:
@@ -288,6 +298,7 @@ private:
 
 template <class Submit> void Queue::submit(Submit &&submit) {
     const SubmitLock lock(*this);
+    const std::shared_lock arguments(kernel_arguments_mutex());
     if (is_in_order())
         return submit(native);
     native.ext_oneapi_submit_barrier();
@@ -299,6 +310,7 @@ template <class Submit> void Queue::submit_with_event(Submit &&submit) {
     if (!is_in_order())
         return this->submit([&](::sycl::queue &queue) { submit(queue); });
     const std::lock_guard hold(locks->mutex);
+    const std::shared_lock arguments(kernel_arguments_mutex());
     last_ = submit(native);
 }
 

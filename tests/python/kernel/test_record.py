@@ -14,6 +14,9 @@ import pytest
 import entrepot as ep
 import entrepot.kernel as ek
 from kernel.backends import every_device
+from support import cuda_kernels
+from support.cuda_graphs import capture
+from support.cuda_streams import Stream
 from support.places import values_of
 from support.polling import eventually_equal
 
@@ -181,6 +184,29 @@ class TestReplay:
             graph.replay()
         assert [content(array) for array in arrays] == [{1}, {1}]
 
+    def test_eager_launches_keep_their_arguments_meanwhile(self, queue, device):
+        """Threads prepare graphs of a kernel while another thread launches it."""
+        mine, count, ended = full(0, queue), 0, threading.Event()
+        own = ep.Queue(device)
+
+        def record() -> None:
+            while not ended.is_set():
+                theirs = full(0, own)
+                with ep.record(own) as graph:
+                    for _ in range(20):
+                        add[4](theirs, 100)
+                graph.replay().wait()
+                assert content(theirs) == {2000}
+
+        recorder = threading.Thread(target=record)
+        recorder.start()
+        for _ in range(3000):
+            add[4](mine, 1)
+            count += 1
+        ended.set()
+        recorder.join()
+        assert content(mine) == {count}
+
     def test_threads_replay_one_graph(self, queue):
         a = full(0, queue)
         with ep.record(queue) as graph:
@@ -309,16 +335,15 @@ class TestLifetime:
         assert alive() is None
 
     def test_cycle_through_a_graph_is_collected(self, queue):
-        class Holder:
-            pass
+        class Number(float):
+            graph: ep.Graph
 
-        holder, a = Holder(), full(1, queue)
+        number, a = Number(1), full(1, queue, dtype="float64")
         with ep.record(queue) as graph:
-            add[4](a, 1)
-        holder.graph = graph  # type: ignore[attr-defined]
-        graph.nodes[0].arguments = (*graph.nodes[0].arguments, holder)
-        alive = weakref.ref(holder)
-        del holder, graph
+            add[4](a, number)
+        number.graph = graph
+        alive = weakref.ref(number)
+        del number, graph
         gc.collect()
         assert alive() is None
 
@@ -600,3 +625,52 @@ class TestProgramKernels:
         a = full(0, queue)
         with pytest.raises(ep.KernelError, match="takes 2 arguments"), ep.record(queue):
             twice[4](a)
+
+
+@pytest.mark.cuda
+class TestCaptureOfAnotherLibrary:
+    def test_captured_stream_is_not_recorded(self):
+        stream = Stream()
+        queue = ep.Queue(stream)
+        a = full(1, ep.Queue("cuda:0"))
+        with (
+            capture(stream),
+            pytest.raises(ep.DeviceError, match="another library captures the queue"),
+        ):
+            ep.record(queue).__enter__()
+        with ep.record(queue) as graph:
+            add[4](a, 1, queue=queue)
+        graph.replay(queue=queue).wait()
+        assert content(a) == {2}
+
+    def test_replay_on_a_captured_stream_is_refused(self):
+        stream, queue = Stream(), ep.Queue("cuda:0")
+        a = full(1, queue)
+        with ep.record(queue) as graph:
+            add[4](a, 1)
+        with capture(stream), pytest.raises(ep.DeviceError, match="graphs do not nest"):
+            graph.replay(queue=ep.Queue(stream))
+        graph.replay().wait()
+        assert content(a) == {2}
+
+
+@pytest.mark.cuda
+@pytest.mark.cupy
+@pytest.mark.alone
+def test_replay_is_ordered_with_the_stream_of_cupy():
+    """It waits for CuPy's earlier work on the array, and CuPy's later work waits for it."""
+    cupy = pytest.importorskip("cupy")
+    queue = ep.Queue("cuda:0")
+    x = cupy.zeros(2, "int32")
+    cupy.cuda.Stream.null.synchronize()
+    with ep.record(queue) as graph:
+        add[2](x, 1, queue=queue)
+    spin = cupy.RawKernel(cuda_kernels.SOURCE, "slow")
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        spin((1,), (1,), (x, np.int64(cuda_kernels.TURNS)))
+        graph.replay()
+        graph.replay()
+        y = x + 1
+    stream.synchronize()
+    assert int(y[0]) == cuda_kernels.RESULT + 3
