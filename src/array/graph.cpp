@@ -187,8 +187,11 @@ struct Graph::Record {
     }
 
     void drop() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {  // also by the last reference
-        if (ep_graph const dropped = std::exchange(prepared, nullptr))
-            context.backend().drop(&ep_backend::graph_release, dropped);
+        ep_graph const dropped = std::exchange(prepared, nullptr);
+        if (!dropped)
+            return;
+        const InterpreterLock::Released released(!context.backend().is_host());
+        context.backend().drop(&ep_backend::graph_release, dropped);
     }
 };
 

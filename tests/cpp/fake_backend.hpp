@@ -109,7 +109,7 @@ struct Graph {
 
 // Number of handles that were created and not released.
 struct Alive {
-    int contexts = 0, queues = 0, events = 0, programs = 0, kernels = 0, table_graphs = 0;
+    int contexts = 0, queues = 0, events = 0, programs = 0, kernels = 0;
 };
 
 struct World {
@@ -143,6 +143,7 @@ struct World {
 
     Calls calls;
     Alive alive;
+    int prepared_graphs = 0;  // of graph_create, and not released
 
     // Internal state.
     std::recursive_mutex mutex;
@@ -885,7 +886,7 @@ inline void enter_graphs(ep_backend &table) {
             for (std::size_t i = 0; i < count; ++i)
                 made->work.push_back(work_of(nodes[i]));
             *graph = made.release();
-            ++w.alive.table_graphs;
+            ++w.prepared_graphs;
         });
     };
     table.graph_launch = [](ep_queue queue, ep_graph graph) {
@@ -908,7 +909,7 @@ inline void enter_graphs(ep_backend &table) {
     table.graph_release = [](ep_graph graph) {
         quietly([&](World &w) {
             delete graph;
-            --w.alive.table_graphs;
+            --w.prepared_graphs;
         });
     };
 }

@@ -3,9 +3,9 @@
 // Its guarantees beyond the contract:
 //
 // - A short submission to an empty queue runs at once on the caller's thread. Short are copies of a
-//   few MiB (memory.cpp) and kernels that were quick before (programs.cpp). The executor's threads
-//   run everything else, in the queue's order. They never block: a wait for an event is a
-//   continuation of that event.
+//   few MiB (memory.cpp), kernels that were quick before (programs.cpp), and such nodes of a graph.
+//   The executor's threads run everything else, in the queue's order. They never block: a wait for
+//   an event is a continuation of that event.
 // - Every queue is in order; EP_QUEUE_OUT_OF_ORDER is accepted and has no effect.
 // - After fork() the child can use the backend, on new threads. Queues that were busy and events
 //   that were pending at the fork are refused there.

@@ -160,9 +160,9 @@ struct QueueLocks {
 
 // Excludes submissions while a command graph is prepared.
 //
-// The runtime sets the arguments of a graph's kernels in the OpenCL kernel itself when it prepares
-// the graph (2026.2), without the lock that its submissions take. Two threads then launch with each
-// other's arguments. Submissions hold the mutex shared, and command_graph::finalize() exclusively.
+// To prepare a graph, the runtime (2026.2) sets arguments of the OpenCL kernels. It does not take
+// the lock that its submissions take for that. Two threads then launch with each other's arguments.
+// Submissions hold this mutex shared, and command_graph::finalize() is called with it exclusively.
 //
 // Lock order: locked after QueueLocks::mutex. Held for no wait.
 std::shared_mutex &kernel_arguments_mutex();

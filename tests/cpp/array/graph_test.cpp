@@ -113,10 +113,10 @@ TEST_CASE("graph that cannot be updated is prepared again at the next replay") {
         CHECK(fake::world().calls.graph_create == made + (updates ? 0 : 1));
         CHECK(first_of(a) == 0);
         CHECK(first_of(b) == 14);
-        CHECK(fake::world().alive.table_graphs == 1);
+        CHECK(fake::world().prepared_graphs == 1);
     }
     fake::world().updates_graphs = true;
-    CHECK(fake::world().alive.table_graphs == 0);
+    CHECK(fake::world().prepared_graphs == 0);
 }
 
 TEST_CASE("replacement is one launch of the same place") {
@@ -167,7 +167,7 @@ TEST_CASE("graph owns the memory and the kernels of its nodes") {
     graph->replay();
     graph.reset();
     CHECK(fake::world().alive.kernels == kernels);
-    CHECK(fake::world().alive.table_graphs == 0);
+    CHECK(fake::world().prepared_graphs == 0);
 }
 
 TEST_CASE("calls that need the recorded work are refused") {
