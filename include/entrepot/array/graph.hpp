@@ -115,7 +115,8 @@ public:
     // Blocks: while the driver prepares the graph, without the GIL.
     Graph end();
 
-    // Throws: DeviceError if `what`, some work, is for another queue than the recorded one. It would
+    // Throws: DeviceError if `what`, some work, is for another queue than the recorded one. It
+    // would
     //   run now, while recorded work on the same memory does not.
     void require_queue(const Queue &queue, const char *what) const;
     void add_launch(const Kernel &kernel, const Queue &queue, const ep_range &range,

@@ -3,8 +3,9 @@
  *
  * A backend is a table of functions, `ep_backend`. Its folder, src/backends/NAME, has one file per
  * group of the table, in the order of this header. The groups are devices, contexts, queues,
- * events, memory, programs, peer, ipc and graphs. A backend in a shared library of its own exports `entrepot_backend` and
- * perhaps EP_BACKEND_DRIVER_PATH (below), does not link Entrepot, and is never unloaded.
+ * events, memory, programs, peer, ipc and graphs. A backend in a shared library of its own exports
+ * `entrepot_backend` and perhaps EP_BACKEND_DRIVER_PATH (below), does not link Entrepot, and is
+ * never unloaded.
  *
  * Rules that hold for every function of the table:
  *  - It returns a status, except for the releases and the hashes, which do not fail. On anything
