@@ -363,8 +363,8 @@ void Lowering::assign_array(const std::string &name, Position at, Slot &found, c
     } else {
         if (found.root != view.root || found.type.ndim != view.type.ndim)
             refuse(at,
-                   "`" + name + "` is a part of `" + function_.roots[view.root].name + "` here (" +
-                       name_of(view.type) + ") and of `" + function_.roots[found.root].name +
+                   "`" + name + "` is a part of `" + function_.roots[view.root].shown + "` here (" +
+                       name_of(view.type) + ") and of `" + function_.roots[found.root].shown +
                        "` elsewhere (" + name_of(found.type) +
                        "); a name stays with one array and one number of dimensions: take another "
                        "name",
@@ -441,22 +441,22 @@ void Lowering::assign_tuple(const std::string &name, Position at, Slot &found, c
 void Lowering::store(const View &element, const Value &value, Position at) {
     const ir::Root &root = function_.roots[element.root];
     if (!element.extents.empty())
-        refuse(at, "a part of `" + root.name + "` is assigned at once (" + name_of(element.type) +
+        refuse(at, "a part of `" + root.shown + "` is assigned at once (" + name_of(element.type) +
                        "); write a loop over its elements");
     if (element.type.read_only || element.type.space == Space::constant)
         refuse(
             at,
-            "`" + root.name + "` is " +
+            "`" + root.shown + "` is " +
                 (element.type.space == Space::constant
                      ? "constant and may not be written; pass the array as an argument"
                      : "read-only and may not be written; pass a writable array, such as a copy"));
     if (!value.is_scalar())
-        refuse(value.at, "an element of `" + root.name + "` is a " + name_of(root.type.dtype) +
+        refuse(value.at, "an element of `" + root.shown + "` is a " + name_of(root.type.dtype) +
                              ", but this is " + value.type_name() +
                              (is_vector(value) ? "; write a component, as in v.x" : ""));
     if (is_complex(value.expression.type.dtype) && !is_complex(root.type.dtype))
         refuse(value.at, "a complex number cannot become a " + name_of(root.type.dtype) +
-                             ", which `" + root.name + "` has; write .real, .imag or abs(...)");
+                             ", which `" + root.shown + "` has; write .real, .imag or abs(...)");
     emit(ir::Act::store, at, {element.offset, as(value, root.type.dtype).expression}, element.root);
     changes_memory_ = true;
 }

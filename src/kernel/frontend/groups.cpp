@@ -116,7 +116,7 @@ Value Lowering::call_atomic(const FunctionRow &row, const Node &node,
                name + " is for global and local memory, but this is " + name_of(array.view->type));
     if (type.read_only && row.text != "load")
         refuse(arguments[0]->at,
-               "`" + function_.roots[element.root].name + "` is read-only and may not be written");
+               "`" + function_.roots[element.root].shown + "` is read-only and may not be written");
     const bool adds =
         row.text == "add" || row.text == "sub" || row.text == "min" || row.text == "max";
     const bool fits = type.dtype.bits == 32 || type.dtype.bits == 64;

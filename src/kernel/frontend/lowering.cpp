@@ -317,7 +317,11 @@ View Lowering::whole_of(ir::RootId root, Position at) const {
 }
 
 ir::RootId Lowering::new_root(ir::Root root) {
-    root.name = unique_name(root.name);
+    std::string plain = root.name;
+    std::ranges::replace(plain, '.', '_');
+    const std::string name = unique_name(root.name);
+    root.shown = name == plain ? root.name : name;
+    root.name = name;
     function_.roots.push_back(std::move(root));
     return static_cast<ir::RootId>(function_.roots.size() - 1);
 }

@@ -1,5 +1,5 @@
-// Structs and short vectors: values with named parts. An array of structs is a struct of arrays,
-// and an element of it a struct of views without dimensions, so that q = p[i] shares memory with p.
+// Structs and short vectors: values with named parts. An array of structs is a struct of arrays. An
+// element of it is a struct of views without dimensions, so that q = p[i] shares memory with p.
 #include "kernel/frontend/lowering.hpp"
 
 #include "core/closest.hpp"
@@ -113,7 +113,7 @@ Value Lowering::tuple_of_elements(const View &view, Position at) {
 std::vector<View> Lowering::elements_of(const View &view, Position at) const {
     const auto extent = build::constant_of(view.extents[0]);
     if (!extent || *extent > static_cast<std::int64_t>(max_copied))
-        refuse(at, "a part of `" + function_.roots[view.root].name + "` is copied at once (" +
+        refuse(at, "a part of `" + function_.roots[view.root].shown + "` is copied at once (" +
                        kernel::name_of(view.type) + "); write a loop over its elements");
     std::vector<View> parts;
     for (std::int64_t i = 0; i < *extent; ++i) {
@@ -251,7 +251,7 @@ Value Lowering::place_of(const Node &node) {
     return node.kind == Kind::attribute ? attribute_of(value, node) : subscript_of(value, node);
 }
 
-// Loads an element that the node locates. An array without dimensions is none: it has a name.
+// Loads an element that the node locates. An array without dimensions stays an array.
 Value Lowering::read_part(Value value, const Node &node) {
     const bool is_part = node.kind == Kind::attribute || node.kind == Kind::subscript;
     return is_part ? read(std::move(value), node.at) : value;

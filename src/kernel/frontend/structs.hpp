@@ -24,7 +24,7 @@ struct StructType {
         std::string name;
         std::vector<std::int64_t> shape;  // of a sub-array; empty: one value
         StructTypePtr type;               // of a nested struct; nullptr: numbers
-        // Of numbers:
+        // For numbers:
         Dtype dtype{};
         std::int64_t offset = 0;  // in bytes, from the start of the outermost struct
         // of all sub-arrays that hold the numbers, the outermost first; strides in elements
@@ -37,7 +37,7 @@ struct StructType {
 
     // Type of a vector's components. Requires: is_vector.
     Dtype lane() const { return fields.front().dtype; }
-    // Place of the field; nullopt if there is none of that name.
+    // Place of the field; nullopt if there is no such field.
     std::optional<std::size_t> place_of(const std::string &name) const;
 };
 

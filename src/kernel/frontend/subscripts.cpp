@@ -131,7 +131,7 @@ View Lowering::subscripted(const Value &array, std::span<const syntax::NodePtr> 
                    (array.is_scalar() ? "; write it without brackets, or give an array" : ""));
     const View &whole = *array.view;
     std::vector<Subscript> subscripts = subscripts_of(indices);
-    const std::string &name = function_.roots[whole.root].name;
+    const std::string &name = function_.roots[whole.root].shown;
     const auto is_index = [](const Subscript &each) {
         return !each.node || each.node->kind != Kind::ellipsis;
     };
@@ -215,7 +215,7 @@ Expression Lowering::index_in(const View &array, std::size_t dimension, const Va
         if (size && (*constant >= *size || *constant < -*size))
             refuse(index.at,
                    sentence_of("index ", *constant, " is outside of dimension ", dimension, " of `",
-                               function_.roots[array.root].name, "`, which has ", *size,
+                               function_.roots[array.root].shown, "`, which has ", *size,
                                " elements; write one from 0 to ", *size - 1));
         if (*constant < 0)
             value = sum(extent, std::move(value));

@@ -172,7 +172,8 @@ struct Variable {
 // An array that exists by itself: a parameter, or one that the function makes.
 struct Root {
     std::string name;
-    Type type;  // an array
+    std::string shown;  // name in messages: that of a field is written as in the source, "p.x"
+    Type type;          // an array
     Position at;
     std::optional<std::uint32_t> parameter;  // the place among the function's parameters; local
                                              // memory sized at launch is one

@@ -78,7 +78,7 @@ private:
 
     void check_root(const ir::Root &root) const {
         if (lacking(root.type.dtype))
-            refuse(root.at, (root.parameter ? "argument `" : "array `") + root.name +
+            refuse(root.at, (root.parameter ? "argument `" : "array `") + root.shown +
                                 "` has elements of " + without(root.type.dtype));
     }
 

@@ -639,7 +639,7 @@ private:
         if (!update.is_lost() || (!found_.empty() && is_like(found_.back())))
             return;
         CompileError error(ir::Place{&frame.function, store.inlined.get(), store.at},
-                           message(root.name, update.atomic()));
+                           message(root.shown, update.atomic()));
         for (const Frame *each = &frame; each->caller; each = each->caller)
             if (each->caller->function.source)
                 error = CompileError(error, *each->caller->function.source, each->called_at);

@@ -60,7 +60,7 @@ public:
           values_(std::move(values)), reach_(reach), accesses_(accesses) {
         for (ir::RootId id = 0; id < function.roots.size(); ++id)
             if (const ir::Root &root = function.roots[id]; !root.parameter)
-                arrays_[id] = {root.name, root.type.space, {}, root.type.shape};
+                arrays_[id] = {root.shown, root.type.space, {}, root.type.shape};
         ir::for_each_statement(function.body, [&](const Statement &statement) {
             for (const ir::VariableId id : ir::assigned_by(statement))
                 ++assignments_[id];
@@ -310,7 +310,7 @@ void find_certain_accesses(const ir::Module &module, std::vector<Reach> &reach,
     Arrays parameters;
     for (ir::RootId id = 0; id < kernel.roots.size(); ++id)
         if (const ir::Root &root = kernel.roots[id]; root.parameter)
-            parameters[id] = {root.name, root.type.space, root.parameter, {}};
+            parameters[id] = {root.shown, root.type.space, root.parameter, {}};
     ReachCollector(module, kernel, std::move(parameters), {}, reach, accesses).run();
 }
 

@@ -371,7 +371,7 @@ def test_numpy_arrays_are_used_and_written_back(backend, step):
 
 
 @every_compiler
-def test_one_array_given_twice_is_one_array(backend):
+def test_array_given_twice_is_one_array(backend):
     @dppy.kernel
     def shifted(p, q):
         i = dppy.get_global_id(0)
@@ -397,7 +397,10 @@ def test_changes_of_one_field_by_all_work_items_are_refused():
     def lost(p):
         p[0].x += 1
 
-    with ep.device_context("host"), pytest.raises(ep.KernelError, match="changes are lost"):
+    with (
+        ep.device_context("host"),
+        pytest.raises(ep.KernelError, match=r"`atomic\.add\(p\.x, index, value\)`"),
+    ):
         lost[2](particles())
 
 
