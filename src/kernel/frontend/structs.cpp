@@ -318,6 +318,9 @@ Value Lowering::subscripted_struct(const Value &object, const Node &node) {
 
 // Applies the subscript to the array of each field, evaluated once.
 Value Lowering::elements_of_struct(const Value &object, const Node &index, Position at) {
+    if (is_by_value(object))
+        refuse(at, "a struct that is passed by its numbers has no array of structs; pass an array "
+                   "of one element, and take p[0]");
     const syntax::NodePtr one(std::shared_ptr<void>{}, &index);  // non-owning; the tree outlives it
     const std::span<const syntax::NodePtr> given =
         index.kind == Kind::tuple ? std::span(index.operands) : std::span(&one, 1);

@@ -309,6 +309,16 @@ def test_records_have_nested_structs_and_sub_arrays(backend):
     assert out.tolist() == [15 + 17, 11, 5]
 
 
+@every_backend
+def test_records_with_arrays_of_structs_are_refused(backend):
+    @dppy.kernel
+    def read(s, out):
+        out[0] = s.leaves[0].w
+
+    with pytest.raises(ep.KernelError, match="pass an array of one element|has fields and no"):
+        run(backend, read, 1, np.zeros(1, TREE)[0], np.zeros(1))
+
+
 # ------------------------------------------------------------------ memory of kernels
 
 

@@ -47,6 +47,22 @@ TEST_CASE("arrays without a common element are apart") {
     CHECK(meeting[2].no_alias);
 }
 
+TEST_CASE("fields of one array of structs are apart, and from other arrays are not") {
+    std::vector<float> memory(16);
+    const Array x = floats(memory, 0, 8, 2), y = floats(memory, 1, 8, 2);
+    std::array fields{Argument(x), Argument(y)};
+    fields[0].struct_id = fields[1].struct_id = 1;
+    find_aliases(fields);
+    CHECK(fields[0].no_alias);
+    CHECK(fields[1].no_alias);
+    std::array twice{Argument(x), Argument(y), Argument(x), Argument(y)};
+    twice[0].struct_id = twice[1].struct_id = 1;
+    twice[2].struct_id = twice[3].struct_id = 2;
+    find_aliases(twice);
+    for (const Argument &argument : twice)
+        CHECK_FALSE(argument.no_alias);
+}
+
 TEST_CASE("local memory has a byte count; invalid shapes are refused") {
     CHECK(Argument::local(dtypes::float64, std::array<std::int64_t, 2>{3, 4}).local_bytes() == 96);
     CHECK(Argument::local(dtypes::float64, std::array<std::int64_t, 1>{0}).local_bytes() == 8);
