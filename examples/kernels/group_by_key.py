@@ -1,0 +1,37 @@
+"""Sums by key: pairs are sorted by their keys, and each run of equal keys is a segment."""
+
+from __future__ import annotations
+
+import numpy as np
+from example import main, on, values
+
+import entrepot as ep
+import entrepot.kernel as dppy
+from entrepot.kernel import algorithms
+
+KEYS = 100
+
+
+@dppy.func
+def add(x, y):
+    return x + y
+
+
+def sums_by_key(keys: ep.Array, amounts: ep.Array) -> ep.Array:
+    """A sum for each key from 0 to KEYS - 1."""
+    sorted_keys, sorted_amounts = algorithms.sort_by_key(keys, amounts)
+    counts = algorithms.bincount(sorted_keys, length=KEYS)
+    offsets = ep.zeros(KEYS + 1, "int64", queue=keys.queue)
+    algorithms.inclusive_scan(counts, out=offsets[1:])
+    return algorithms.segmented_reduce(sorted_amounts, offsets, add, 0)
+
+
+def check(device: ep.Device, size: int = 2**15) -> None:
+    random = np.random.default_rng(0)
+    keys, amounts = random.integers(0, KEYS, size, "i4"), random.integers(-99, 99, size)
+    found = sums_by_key(on(device, keys), on(device, amounts))
+    np.testing.assert_array_equal(values(found), np.bincount(keys, amounts, KEYS))
+
+
+if __name__ == "__main__":
+    main(check, str(__doc__))
