@@ -351,7 +351,7 @@ def check_segmented_reduce(case: dict[str, Any], device: str) -> None:
     same(found, expected)
 
 
-def order_of(values: np.ndarray, descending: bool) -> np.ndarray:
+def expected_order(values: np.ndarray, descending: bool = False) -> np.ndarray:
     """Indices of the sorted elements. Reversed twice, equal elements keep their order."""
     if not descending:
         return np.argsort(values, kind="stable")
@@ -362,7 +362,7 @@ def order_of(values: np.ndarray, descending: bool) -> np.ndarray:
 def check_sort(case: dict[str, Any], device: str) -> None:
     array, name, descending = case["array"], case["algorithm"], case["descending"]
     given = Given(array, device, with_special(array))
-    order = order_of(given.numpy, descending)
+    order = expected_order(given.numpy, descending)
     if name == "argsort":
         same(algorithms.argsort(given.argument, descending=descending), order)
         return

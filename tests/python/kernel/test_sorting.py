@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import entrepot as ep
 import entrepot.kernel as dppy
 from entrepot.kernel.algorithms import argsort, common, scans, sort, sort_by_key, sorting
+from kernel.algorithm_cases import expected_order
 from kernel.backends import every_device
 from support.places import values_of
 
@@ -58,14 +59,6 @@ def unordered(dtype: str, size: int) -> np.ndarray:
     special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1.0, -1.0], dtype)
     values[::3] = random.choice(special, values[::3].size)
     return values
-
-
-def expected_order(values: np.ndarray, descending: bool = False) -> np.ndarray:
-    """Indices of the sorted elements. Reversed twice, equal elements keep their order."""
-    if not descending:
-        return np.argsort(values, kind="stable")
-    order = (values.size - 1 - np.argsort(values[::-1], kind="stable"))[::-1]
-    return np.roll(order, -int((values != values).sum()))  # NaNs are last
 
 
 def assert_same_bits(found: np.ndarray, expected: np.ndarray) -> None:
