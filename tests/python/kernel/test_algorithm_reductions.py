@@ -475,3 +475,17 @@ def test_segments_of_groups_have_no_race_in_simulator():
     values, offsets, out = integers(300), np.array([0, 5, 5, 170, 300]), np.zeros(4, "i8")
     code.simulate[4 * size, size](out, values, offsets, np.int64(0))
     assert out.tolist() == sums(values, offsets)
+
+
+@pytest.mark.host
+def test_kernels_along_axes_have_no_race_in_simulator(kernels, monkeypatch):
+    """The simulator also reports indices out of bounds."""
+    monkeypatch.setenv("ENTREPOT_SIMULATE", "1")
+    values = integers(3, 700)
+    for axis in (0, 1):
+        found = algorithms.reduce(values, add, 0, axis=axis)
+        np.testing.assert_array_equal(found, values.sum(axis=axis))
+        np.testing.assert_array_equal(algorithms.argmax(values, axis), values.argmax(axis))
+    assert algorithms.transform_reduce(multiply, add, 0, values, values) == (values**2).sum()
+    found = algorithms.segmented_reduce(values[0], np.array([0, 5, 5, 700]), add, 0)
+    assert found.tolist() == sums(values[0], np.array([0, 5, 5, 700]))
