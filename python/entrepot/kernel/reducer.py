@@ -208,6 +208,8 @@ def probe({parameters}):
     total = function({element}, {element})
 """
 
+#: Rows of so many elements are combined as columns, if they are many.
+_SHORT_ROW = 16
 #: Columns of a block, whose totals fit the level-1 cache.
 BLOCK = 256
 #: Totals of a work-item on the host, in vector registers.
@@ -289,6 +291,11 @@ def with_inner(array: Array) -> Array:
     return array if array.ndim == 3 else array.reshape(*array.shape, 1)
 
 
+def as_columns(rows: Array) -> Array:
+    """(outer, n) as (1, n, outer). On CPUs, work on many short rows is then vectorized."""
+    return rows.transpose(1, 0).reshape(1, *rows.shape[::-1])
+
+
 class Reducer:
     """Kernels of a function of two numbers, which has to be associative and commutative.
 
@@ -326,7 +333,10 @@ class Reducer:
 
         With ``transform``, its results for an element of each array are combined; inner is 1.
         """
-        part, chunks, items, group = _launch(queue.device, *extents(arrays[0]))
+        outer, n, inner = extents(arrays[0])
+        if n <= _SHORT_ROW and inner == 1 and outer >= BLOCK and not uses_groups(queue.device):
+            return self.along_axis([as_columns(arrays[0])], as_columns(out), queue)
+        part, chunks, items, group = _launch(queue.device, outer, n, inner)
         partial = in_chunks(out, chunks, queue)
         given = [partial, *arrays]
         if part is INTERLEAVED:

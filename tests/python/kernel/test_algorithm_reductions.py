@@ -19,7 +19,18 @@ pytestmark = pytest.mark.numpy
 
 SIZES = [0, 1, 2, 255, 256, 257, 4095, 4096, 4097, 1_000_003]
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
-SHAPES = [(5,), (3, 4), (257, 3), (3, 4097), (2, 3, 4), (70, 5, 6), (2, 3, 2, 3), (5000, 2)]
+SHAPES = [
+    (5,),
+    (3, 4),
+    (257, 3),
+    (3, 4097),
+    (2, 3, 4),
+    (70, 5, 6),
+    (2, 3, 2, 3),
+    (5000, 2),
+    (300, 16),
+    (700, 128),
+]
 
 
 @dppy.func
@@ -151,6 +162,16 @@ class TestReduce:
         algorithms.reduce(on(device, values), add, 0, axis=1, out=columns[:, 1])
         assert values_of(columns)[:, 1].tolist() == values.sum(axis=1).tolist()
         assert not values_of(columns)[:, 0].any()
+
+    @every_device
+    def test_many_short_rows_of_strided_arrays_are_read_and_written(self, device, kernels):
+        values = integers(900, 14)
+        array, out = on(device, values), ep.zeros((450, 3), "int64", device=device)
+        algorithms.reduce(array[::-2, ::3], add, 0, axis=1, out=out[:, 1])
+        expected = values[::-2, ::3]
+        assert values_of(out).tolist() == [[0, each, 0] for each in expected.sum(axis=1)]
+        algorithms.argmin(array[::-2, ::3], 1, out=out[::-1, 2])
+        assert values_of(out)[::-1, 2].tolist() == expected.argmin(axis=1).tolist()
 
     @every_device
     def test_out_with_elements_of_array_is_exact(self, device):

@@ -20,6 +20,7 @@ from ..reducer import (
     INTERLEAVED,
     ROWS,
     Part,
+    as_columns,
     extents,
     in_chunks,
     launch_interleaved,
@@ -104,6 +105,8 @@ def search_places(out, a0, array):
 
 #: Elements of a run.
 _RUN = 64
+#: Rows of so many elements are searched as columns, if they are many.
+_SHORT_ROW = 128
 
 
 @func
@@ -237,6 +240,8 @@ def _search(values: Array, before: DeviceFunction, out: Array, queue: Queue) -> 
     """Finds the place along the axis, which is not empty, for each of the other elements."""
     outer, n, inner = extents(values)
     by_groups = uses_groups(queue.device)
+    if n <= _SHORT_ROW and inner == 1 and outer >= BLOCK and not by_groups:
+        return _search(as_columns(values), before, as_columns(out), queue)
     launch = (launch_interleaved if by_groups else launch_on_cpu)(queue.device, outer, n, inner)
     part, chunks, items, group = launch
     places = in_chunks(out, chunks, queue)
