@@ -627,6 +627,25 @@ class TestProgramKernels:
             twice[4](a)
 
 
+@pytest.mark.sycl
+@pytest.mark.dpnp
+@pytest.mark.alone
+def test_replay_is_ordered_with_the_queue_of_dpnp():
+    """It waits for dpnp's earlier work on the array, and dpnp's later work waits for it."""
+    dpnp = pytest.importorskip("dpnp")
+    queue = ep.Queue("opencl:cpu")
+    x = dpnp.zeros(3, dtype="int32", device="cpu")
+    slow[1](full(0, queue, 2), 1).wait()
+    with ep.record(queue) as graph:
+        add[1](x, 1, queue=queue)
+        slow[1](ep.asarray(x)[1:], TURNS, queue=queue)
+    large = dpnp.ones(20_000_000, dtype="int32", device="cpu")
+    x[0] = dpnp.sum(large)
+    graph.replay()
+    y = x + 1
+    assert y.asnumpy().tolist()[:2] == [20_000_002, 43]
+
+
 @pytest.mark.cuda
 class TestCaptureOfAnotherLibrary:
     def test_captured_stream_is_not_recorded(self):
