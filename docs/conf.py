@@ -46,10 +46,11 @@ html_title = f"Entrepot {release}"
 html_static_path = ["static"]
 html_css_files = ["entrepot.css"]
 nitpicky = True
-# The types of Python's library are not part of this site, nor are internal types of entrepot.ffi.
+# The types of Python's library are not part of this site.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections\.abc|os|typing|types)\..*"),
-    ("py:.*", r"entrepot\.Form"),
+    # Classes without a public name.
+    ("py:.*", r"entrepot\.(Form|_Graph)"),
     # Doxygen gives types as text, of which Sphinx knows those on the pages alone.
     ("cpp:.*", r".*"),
 ]

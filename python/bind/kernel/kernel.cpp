@@ -652,7 +652,7 @@ void init_kernel(nb::module_ &m) {
                                  : nb::steal(wrap_dtype(self.dtype));
             },
             nb::sig("def dtype(self) -> Any"),
-            "The type of an element: a Dtype, or a structured dtype of NumPy.");
+            "The type of an element, which is a Dtype or a structured dtype of NumPy.");
 }
 
 }  // namespace entrepot::python

@@ -177,8 +177,9 @@ class StructArray:
         Parameters
         ----------
         obj : array_like
-            A StructArray, a structured array of NumPy, or an object with one of the array
-            interfaces, whose typestr is such as '|V16' and whose ``descr`` has the fields.
+            A StructArray, a structured array of NumPy, or an object with an array interface of
+            structs. The interface's ``typestr`` is such as ``|V16``, and its ``descr`` has the
+            fields.
 
         Returns
         -------
@@ -287,7 +288,7 @@ class StructArray:
 
     @property
     def bytes(self) -> Array:
-        """The bytes: an Array of uint8 whose last axis has those of one struct."""
+        """An Array of uint8, whose last axis has the bytes of one struct."""
         return self._bytes
 
     @property
