@@ -764,6 +764,25 @@ inline void enter_memory(ep_backend &table) {
     table.memory_trim = [](ep_device) { return guarded([](World &w) { ++w.calls.memory_trim; }); };
 }
 
+// Work of a launch. Values that are passed by bytes are copied, as by every backend.
+inline std::function<void()> launch_of(const ep_range &range, const ep_argument *arguments,
+                                       std::size_t count) {
+    struct Launch {
+        ep_range range;
+        std::vector<ep_argument> arguments;
+        std::deque<std::string> bytes;  // at stable addresses
+    };
+    const auto launch = std::make_shared<Launch>(Launch{range, {arguments, arguments + count}, {}});
+    for (ep_argument &each : launch->arguments)
+        if (each.kind == EP_ARG_BYTES)
+            each.value =
+                launch->bytes.emplace_back(static_cast<const char *>(each.value), each.size).data();
+    return [launch] {
+        if (world().kernel)
+            world().kernel(launch->range, launch->arguments.data(), launch->arguments.size());
+    };
+}
+
 inline void enter_programs(ep_backend &table) {
     table.program_dialects = [](ep_device, std::uint32_t *mask) {
         return guarded([&](World &w) { *mask = w.dialects; });
@@ -815,14 +834,7 @@ inline void enter_programs(ep_backend &table) {
     table.kernel_launch = [](ep_queue queue, ep_kernel, const ep_range *range,
                              const ep_cooperation *, const ep_argument *arguments,
                              std::size_t count) {
-        return guarded([&](World &w) {
-            enqueue(
-                w, queue,
-                [given = *range, kept = std::vector<ep_argument>(arguments, arguments + count)] {
-                    if (world().kernel)
-                        world().kernel(given, kept.data(), kept.size());
-                });
-        });
+        return guarded([&](World &w) { enqueue(w, queue, launch_of(*range, arguments, count)); });
     };
 }
 
@@ -858,11 +870,7 @@ inline void enter_ipc(ep_backend &table) {
 inline std::function<void()> work_of(const ep_node &node) {
     if (node.kind == EP_NODE_LAUNCH) {
         const auto &of = node.of.launch;
-        return [range = *of.range,
-                kept = std::vector<ep_argument>(of.arguments, of.arguments + of.count)] {
-            if (world().kernel)
-                world().kernel(range, kept.data(), kept.size());
-        };
+        return launch_of(*of.range, of.arguments, of.count);
     }
     if (node.kind != EP_NODE_FILL)
         refuse(EP_INVALID, "the fake has launches and fills in graphs, and no other nodes");

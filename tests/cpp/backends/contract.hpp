@@ -1335,7 +1335,7 @@ inline void impossible_graphs_are_refused(const Subject &subject) {
         ep_graph graph = nullptr;
         CONTRACT_REFUSED_AS(EP_INVALID, bench.table.graph_create(bench.context.get(), bench.device,
                                                                  &launch, 1, &graph));
-        ep_node unknown{static_cast<ep_node_kind>(99), {}};
+        ep_node unknown{static_cast<ep_node_kind>(7), {}};  // the largest that its type may hold
         CONTRACT_REFUSED_AS(EP_INVALID, bench.table.graph_create(bench.context.get(), bench.device,
                                                                  &unknown, 1, &graph));
         CHECK_MESSAGE(graph == nullptr, "a refused call writes nothing");
