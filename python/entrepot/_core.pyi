@@ -2516,7 +2516,9 @@ class LocalAccessor:
 
     @property
     def dtype(self) -> Any:
-        """The type of an element, which is a Dtype or a structured dtype of NumPy."""
+        """
+        The type of an element, which is a Dtype or a structured dtype of NumPy.
+        """
 
 class StructLayout:
     """Layout of a struct, as kernels see it. For entrepot.kernel.structs."""

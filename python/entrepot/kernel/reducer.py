@@ -317,7 +317,8 @@ class Reducer:
         key = elements, device, transform and transform.function
         found = self._types.get(key)
         if found is None:
-            names = [f"e{at}" for at in range(len(elements))]
+            # An error of the compiler shows the name of the argument.
+            names = [f"array{at}" for at in range(len(elements))] if transform else ["array"]
             together = ", ".join(names)
             element = f"transform({together})" if transform else together
             text = _PROBE.format(parameters=together, element=element)
@@ -334,7 +335,8 @@ class Reducer:
         With ``transform``, its results for an element of each array are combined; inner is 1.
         """
         outer, n, inner = extents(arrays[0])
-        if n <= _SHORT_ROW and inner == 1 and outer >= BLOCK and not uses_groups(queue.device):
+        is_short = n <= _SHORT_ROW and inner == 1 and outer >= BLOCK
+        if is_short and transform is None and not uses_groups(queue.device):
             return self.along_axis([as_columns(arrays[0])], as_columns(out), queue)
         part, chunks, items, group = _launch(queue.device, outer, n, inner)
         partial = in_chunks(out, chunks, queue)
