@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,7 @@ struct CompiledParameter {
 
 // A check of a debug build: of an index, or an assertion.
 struct Check {
-    Source source;  // of the function that contains it
+    std::shared_ptr<const Source> source;  // of the function that contains it; may be null
     Position at;
     bool is_assertion = false;
     std::string message;  // of the assertion; may be empty

@@ -510,9 +510,8 @@ std::string Emitter::element(ir::RootId root, const ir::Expression &offset) {
 
 // Arguments for a check: its number, and the work-item's ids.
 std::string Emitter::check_arguments(const ir::Expression &expression) {
-    const ir::Place place{function_, inlined_, expression.at};
-    checks_.push_back(
-        {place.source(), expression.at, expression.op == ir::Op::assertion, expression.text});
+    checks_.push_back({inlined_ ? inlined_->source : function_->source, expression.at,
+                       expression.op == ir::Op::assertion, expression.text});
     std::string text = std::to_string(checks_.size() - 1);
     for (std::uint32_t i = 0; i < 3; ++i) {
         ir::Expression id;

@@ -99,8 +99,7 @@ public:
     }
     void *data() const noexcept { return memory_.data(); }
 
-    // `kernel`: its name.
-    void throw_if_any(std::span<const Check> checks, std::string_view kernel) const {
+    void throw_if_any(std::span<const Check> checks, const Source &kernel) const {
         std::int64_t words[report_words];
         std::memcpy(words, memory_.data(), sizeof words);
         const auto [found, number, first, second, third, index, extent] = std::to_array(words);
@@ -108,17 +107,17 @@ public:
             return;
         ENTREPOT_ASSERT(number >= 0 && static_cast<std::size_t>(number) < checks.size());
         const Check &check = checks[static_cast<std::size_t>(number)];
+        const Source &source = check.source ? *check.source : kernel;
         const std::string what =
             check.is_assertion
                 ? "assertion failed" + (check.message.empty() ? "" : ": " + check.message)
                 : sentence_of("index ", index, " is out of bounds for an axis of ",
                               counted(extent, "element"));
         const std::int64_t item[] = {first, second, third};
-        throw Error(
-            check.is_assertion ? ErrorKind::assertion : ErrorKind::index, check.source.file, ":",
-            check.at.line, ": ", what, ", in work-item ", tuple_text(item), " of kernel '", kernel,
-            "'",
-            source_line(check.source, check.at.line, static_cast<std::size_t>(check.at.column)));
+        throw Error(check.is_assertion ? ErrorKind::assertion : ErrorKind::index, source.file, ":",
+                    check.at.line, ": ", what, ", in work-item ", tuple_text(item), " of kernel '",
+                    kernel.name, "'",
+                    source_line(source, check.at.line, static_cast<std::size_t>(check.at.column)));
     }
 
 private:
@@ -347,7 +346,7 @@ Queue::Position launch(const Specialization &made, const syntax::Function &funct
     const Queue::Position position =
         launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
     queue.wait_at(position);
-    report.throw_if_any(made.compiled.checks, function.name);
+    report.throw_if_any(made.compiled.checks, function);
     return position;
 }
 
