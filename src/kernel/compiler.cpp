@@ -6,6 +6,7 @@
 #include "kernel/codegen/dialects.hpp"
 #include "kernel/ir/module.hpp"
 #include "kernel/passes/check.hpp"
+#include "kernel/passes/coarsen.hpp"
 #include "kernel/passes/optimize.hpp"
 
 #include <utility>
@@ -35,8 +36,13 @@ Compiled compile(const std::shared_ptr<const syntax::Function> &kernel,
     if (!target.debug)
         find_certain_accesses(module, reach, accesses);
     std::vector<LostUpdate> lost_updates = lost_updates_of(module, target.dimensions);
+    const bool coarsenable = can_coarsen(module, target);
+    if (coarsenable && target.coarsens)
+        coarsen(module);
     optimize(module, dialect_row(target.dialect).integers);
     Compiled compiled = emit(module, arguments, target);
+    compiled.can_coarsen = coarsenable;
+    compiled.items_per_thread = module.items_per_thread;
     compiled.reach = std::move(reach);
     compiled.accesses = std::move(accesses);
     compiled.lost_updates = std::move(lost_updates);

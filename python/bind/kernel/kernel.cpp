@@ -212,6 +212,7 @@ struct Request {
     std::vector<kernel::ArgumentType> types;
     std::uint32_t dimensions = 1;
     kernel::LocalSize local_size{};
+    bool coarsens = false;
     Device device;
     std::optional<ep_dialect> dialect;
 };
@@ -262,6 +263,7 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
         request.types = newest->types;
         request.dimensions = newest->dimensions;
         request.local_size = newest->local_size;
+        request.coarsens = newest->coarsens;
         if (!unless_none(device))
             request.device = newest->kernel.program().device();
     } else if (!kernel->signatures.empty()) {
@@ -277,8 +279,10 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
                     request.types.size());
     if (!request.dialect)
         request.dialect = kernel::dialect_for(request.device, kernel->options);
-    if (any_local || unless_none(dimensions))
+    if (any_local || unless_none(dimensions)) {
         request.local_size = {};
+        request.coarsens = false;
+    }
     if (!is_of_launch || unless_none(dimensions))
         request.dimensions = dimensions_for(kernel, request.function, request.types, request.device,
                                             *request.dialect, dimensions);
@@ -323,7 +327,7 @@ PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
         const kernel::Compiled compiled = without_gil([&] {
             return kernel::translate(request.function, request.types, request.dimensions,
                                      request.device, *request.dialect, kernel->options,
-                                     request.local_size);
+                                     request.local_size, request.coarsens);
         });
         return dict_of(compiled, *request.function, request.dimensions).release().ptr();
     });

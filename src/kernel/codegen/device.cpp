@@ -443,7 +443,9 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
                 out_.line("float " + variables_[i] + " = " +
                           loaded(variables_[i] + "_bits", variable.type.dtype) + ";");
         }
-        for (std::uint32_t i = 0; i < target_.dimensions && is_guarded(); ++i) {
+        // The work-items of a coarsened kernel have guards of their own along the first dimension.
+        const std::uint32_t first = module_.items_per_thread > 1 ? 1 : 0;
+        for (std::uint32_t i = first; i < target_.dimensions && is_guarded(); ++i) {
             const std::string axis = dimension(i);
             out_.line("if ((long long)blockIdx." + axis + " * blockDim." + axis + " + threadIdx." +
                       axis + " >= global_size" + std::to_string(i) + ")");

@@ -63,6 +63,9 @@ struct Compiled {
     std::vector<Check> checks;
     std::vector<bool> read, written;  // by argument
     bool uses_groups = false, has_barriers = false, prints = false;
+    // True if the code depends on Target::coarsens.
+    bool can_coarsen = false;
+    std::uint32_t items_per_thread = 1;   // work-items along the first dimension
     std::uint64_t local_bytes = 0;        // of local.array, without local memory sized at launch
     std::string options;                  // for the dialect's compiler
     std::vector<Reach> reach;             // empty in debug builds, which check every index

@@ -216,6 +216,9 @@ struct Module {
     bool debug = false;
     // Fewest dimensions of a launch that cover all ids and sizes queried by constants.
     std::uint32_t dimensions = 1;
+    // Work-items that a thread executes, along the first dimension. If there are several, the
+    // indices of the kernel are those of threads.
+    std::uint32_t items_per_thread = 1;
     Function &kernel() { return functions.back(); }
     const Function &kernel() const { return functions.back(); }
 };

@@ -18,6 +18,8 @@ struct Target {
     std::uint32_t dimensions = 1;  // of the launch, 1 … 3; in the others ids are 0 and sizes 1
     // Local size of all launches of this code; host C++ only, where it gives loops constant bounds.
     LocalSize local_size{};
+    // A thread shall execute several work-items, if the kernel allows that; CUDA and HIP only.
+    bool coarsens = false;
     bool fp64 = true, fp16 = true, bf16 = true;
     bool atomic64 = true;
     bool sub_groups = true;

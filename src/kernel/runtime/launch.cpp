@@ -79,6 +79,19 @@ void round_up(ep_range &range, std::uint64_t most, const std::uint64_t (&most_it
             (range.global[axis] + range.local[axis] - 1) / range.local[axis] * range.local[axis];
 }
 
+// Threads of a launch, each of which executes several work-items along the first dimension.
+ep_range threads_of(const Compiled &compiled, ep_range range) noexcept {
+    const std::uint64_t items = compiled.items_per_thread;
+    if (items == 1)
+        return range;
+    if (compiled.uses_groups)
+        range.local[0] /= items;
+    ENTREPOT_ASSERT(range.local[0] != 0);
+    const std::uint64_t of_group = items * range.local[0];
+    range.global[0] = (range.global[0] + of_group - 1) / of_group * range.local[0];
+    return range;
+}
+
 // Line of the kernel's source with a caret, for messages.
 std::string source_line(const Source &function, std::int32_t line, std::size_t column) {
     const std::string text(function.line(line));
@@ -333,18 +346,19 @@ Queue::Position launch(const Specialization &made, const syntax::Function &funct
         check_accesses(made, range, chosen, arguments);
     if (!made.compiled.lost_updates.empty()) [[unlikely]]
         refuse_lost_updates(made.compiled.lost_updates, range, chosen, arguments);
+    const ep_range threads = threads_of(made.compiled, chosen);
     if (!made.reports) [[likely]] {
         const Parameters parameters(made, arguments, range, group, nullptr);
         const Queue::Position position =
-            launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
+            launch(made.kernel, queue, threads, parameters.given(), parameters.uses());
         if (plans)
-            plans->insert(made, queue, range, chosen, arguments);
+            plans->insert(made, queue, range, threads, arguments);
         return position;
     }
     const Report report(queue);
     const Parameters parameters(made, arguments, range, group, report.data());
     const Queue::Position position =
-        launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
+        launch(made.kernel, queue, threads, parameters.given(), parameters.uses());
     queue.wait_at(position);
     report.throw_if_any(made.compiled.checks, function);
     return position;

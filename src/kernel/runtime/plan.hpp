@@ -30,7 +30,7 @@ struct Specialization;
 // shape. Array addresses and scalar values may differ from launch to launch.
 class Plan {
 public:
-    // `asked` is the requested range, `chosen` the result of choose_local_range().
+    // `asked` is the requested range, `chosen` that of the threads with a local range.
     //
     // Requires: a launch with these arguments has passed its checks.
     // Lifetime: `made` outlives the plan.

@@ -1,5 +1,6 @@
 #include "kernel/runtime/specialization.hpp"
 #include "kernel/compiler.hpp"
+#include "kernel/passes/coarsen.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -28,6 +29,13 @@ void check_local_memory(const Compiled &compiled, const syntax::Function &functi
 bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {
     return std::ranges::any_of(compiled.parameters,
                                [&](const CompiledParameter &each) { return each.what == what; });
+}
+
+// True if the code is that of a launch of the range, unless it depends on the local size.
+bool suits(const Specialization &made, const ep_range &range) noexcept {
+    return !made.compiled.can_coarsen ||
+           made.coarsens ==
+               coarsens(range, made.kernel.program().device(), made.compiled.uses_groups);
 }
 
 bool is_fixed(const LocalSize &size) noexcept { return size[0] != 0; }
@@ -95,9 +103,10 @@ Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimens
 Compiled translate(const std::shared_ptr<const syntax::Function> &function,
                    std::span<const ArgumentType> types, std::uint32_t dimensions,
                    const Device &device, ep_dialect dialect, const Options &options,
-                   const LocalSize &local_size) {
+                   const LocalSize &local_size, bool coarsens) {
     Target target = target_for(device, dialect, dimensions, options);
     target.local_size = local_size;
+    target.coarsens = coarsens;
     return compile(function, {types.begin(), types.end()}, target);
 }
 
@@ -106,6 +115,21 @@ std::uint32_t required_dimensions(const std::shared_ptr<const syntax::Function> 
                                   ep_dialect dialect, const Options &options) {
     return lower(function, {types.begin(), types.end()}, target_for(device, dialect, 1, options))
         .dimensions;
+}
+
+bool coarsens(const ep_range &range, const Device &device, bool uses_groups) noexcept {
+    constexpr std::uint64_t threads_of_unit = 2048, threads_of_warp = 32;
+    std::uint64_t items = 1, group = 1;
+    for (std::uint32_t axis = 0; axis < range.ndim; ++axis) {
+        if (__builtin_mul_overflow(items, range.global[axis], &items) ||
+            __builtin_mul_overflow(group, range.local[axis], &group))
+            return false;
+    }
+    const bool can_divide = range.local[0] % coarsened_items == 0 &&
+                            group >= coarsened_items * threads_of_warp &&
+                            group <= device.info().max_work_group;
+    return (can_divide || !uses_groups) && range.global[0] >= coarsened_items &&
+           items >= coarsened_items * threads_of_unit * device.info().compute_units;
 }
 
 Key::Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device,
@@ -132,7 +156,7 @@ const Specialization *Specializations::find(const Key &key, const ep_range &rang
     std::size_t sizes = 0;
     for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next) {
         const Specialization &made = node->made;
-        if (!std::ranges::equal(made.key, words))
+        if (!std::ranges::equal(made.key, words) || !suits(made, range))
             continue;
         if (!made.has_siblings || std::ranges::equal(made.local_size, range.local))
             return &made;
@@ -167,8 +191,14 @@ const Specialization &Specializations::make(const Key &key, std::span<const Argu
     made.dimensions = range.ndim;
     if (dialect == EP_CPP && divides(range) && local_sizes(key) < max_local_sizes)
         std::ranges::copy(range.local, made.local_size.begin());
-    made.compiled =
-        translate(function_, made.types, range.ndim, device, dialect, options_, made.local_size);
+    const auto translated = [&](bool coarsened) {
+        made.coarsens = coarsened;
+        made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_,
+                                  made.local_size, coarsened);
+    };
+    translated(coarsens(range, device, false));
+    if (made.coarsens && made.compiled.uses_groups && !coarsens(range, device, true))
+        translated(false);
     made.has_siblings = dialect == EP_CPP && made.compiled.uses_groups;
     // The text of a kernel that does not tell groups apart is the same for every size.
     if (!made.has_siblings)

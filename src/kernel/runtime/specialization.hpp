@@ -48,7 +48,7 @@ Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimens
 Compiled translate(const std::shared_ptr<const syntax::Function> &function,
                    std::span<const ArgumentType> types, std::uint32_t dimensions,
                    const Device &device, ep_dialect dialect, const Options &options,
-                   const LocalSize &local_size = {});
+                   const LocalSize &local_size = {}, bool coarsens = false);
 // Fewest dimensions of a launch that cover all ids and sizes that the function queries by
 // constants.
 // Throws: CompileError if the kernel is refused.
@@ -63,12 +63,17 @@ struct Specialization {
     LocalSize local_size{};        // of the launches; all 0: any
     // Has specializations by local size: host code of kernels that tell groups apart.
     bool has_siblings = false;
+    bool coarsens = false;  // Target::coarsens of the code
     Compiled compiled;
     Kernel kernel;
     std::vector<Access> accesses;  // by argument
     bool rounds_up = false;        // work-items beyond the requested range do nothing
     bool reports = false;          // debug builds
 };
+
+// True if threads shall execute several work-items each in a launch of a coarsenable kernel. Enough
+// threads remain to fill the device then, and groups that the kernel tells apart can be divided.
+bool coarsens(const ep_range &range, const Device &device, bool uses_groups) noexcept;
 
 // Lookup key of a specialization: the arguments' keys, the number of dimensions, the device and the
 // context. Stored inline unless there are many arguments.
