@@ -76,7 +76,7 @@ INTERLEAVED = Part(
     "chunks",
 )
 #: Chunks of rows for groups.
-_ROWS_OF_GROUPS = Part(
+ROWS_OF_GROUPS = Part(
     """
     n, chunks = a0.shape[1], out.shape[1]
     o, c = get_group_id(0) // chunks, get_group_id(0) % chunks
@@ -245,7 +245,7 @@ def in_chunks(out: Array, chunks: int, queue: Queue) -> Array:
     return empty((outer, chunks, *inner), out.dtype, queue=queue)
 
 
-def launch_on_cpu(device: Device, outer: int, n: int, inner: int) -> Launch:
+def _launch_on_cpu(device: Device, outer: int, n: int, inner: int) -> Launch:
     is_host = device.backend == "host"
     columns = -(-inner // BLOCK) if is_host else inner
     chunks = 1
@@ -261,7 +261,7 @@ def launch_on_cpu(device: Device, outer: int, n: int, inner: int) -> Launch:
     return COLUMNS, chunks, (outer, chunks, columns), None
 
 
-def launch_interleaved(device: Device, outer: int, n: int, inner: int) -> Launch:
+def _launch_interleaved(device: Device, outer: int, n: int, inner: int) -> Launch:
     """Work-items that suffice for a GPU, if they have a few elements each."""
     wanted = device.max_compute_units * 1024 // (outer * inner)
     if inner == 1:
@@ -275,15 +275,15 @@ def _launch_of_groups(device: Device, outer: int, n: int) -> Launch:
     most = max(1, device.max_compute_units * 4 // outer)
     chunks = 1 if n <= most else max(1, min(most, n // _LARGE_GROUP))
     group = _LARGE_GROUP if n // chunks >= 4 * _LARGE_GROUP else _SMALL_GROUP
-    return _ROWS_OF_GROUPS, chunks, outer * chunks * group, group
+    return ROWS_OF_GROUPS, chunks, outer * chunks * group, group
 
 
-def _launch(device: Device, outer: int, n: int, inner: int) -> Launch:
+def launch_of(device: Device, outer: int, n: int, inner: int) -> Launch:
     if not uses_groups(device):
-        return launch_on_cpu(device, outer, n, inner)
+        return _launch_on_cpu(device, outer, n, inner)
     if inner == 1 and n >= _GROUP_GRAIN:
         return _launch_of_groups(device, outer, n)
-    return launch_interleaved(device, outer, n, inner)
+    return _launch_interleaved(device, outer, n, inner)
 
 
 def with_inner(array: Array) -> Array:
@@ -338,7 +338,7 @@ class Reducer:
         is_short = n <= _SHORT_ROW and inner == 1 and outer >= BLOCK
         if is_short and transform is None and not uses_groups(queue.device):
             return self.along_axis([as_columns(arrays[0])], as_columns(out), queue)
-        part, chunks, items, group = _launch(queue.device, outer, n, inner)
+        part, chunks, items, group = launch_of(queue.device, outer, n, inner)
         partial = in_chunks(out, chunks, queue)
         given = [partial, *arrays]
         if part is INTERLEAVED:
@@ -413,7 +413,7 @@ class Reducer:
 def _text(part: Part, arrays: int, transform: DeviceFunction | None) -> str:
     names, parts = ([f"{each}{at}" for at in range(arrays)] for each in "ap")
     slices = [f"{each}[{part.elements}]" for each in names]
-    template = {_ROWS_OF_GROUPS: _BY_GROUP, _ROWS_BY_LANES: _BY_LANES}.get(part, _BY_ITEM)
+    template = {ROWS_OF_GROUPS: _BY_GROUP, _ROWS_BY_LANES: _BY_LANES}.get(part, _BY_ITEM)
     return template.format(
         **part._asdict(),
         arrays=", ".join(names),

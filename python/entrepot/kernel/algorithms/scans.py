@@ -20,8 +20,8 @@ from ..reducer import reducer_of, uses_groups
 from .common import (
     CHUNK,
     GROUP,
-    ITEM_OF_TILE,
     PER_ITEM,
+    TILE,
     Call,
     chunks_of,
     operator,
@@ -96,41 +96,52 @@ _CHUNK_BEFORE = """
 
 _INCLUSIVE_START = """
     for j in range(first, last):
-        running = convert(function(running, convert(array[j])))
-        out[j] = running
+        running = convert(function(running, convert({source}[j])))
+        {target}[j] = running
 """
 
 # The first element is part of `running` already.
 _INCLUSIVE = """
     if first < last:
-        out[first] = running
+        {target}[first] = running
     for j in range(first + 1, last):
-        running = convert(function(running, convert(array[j])))
-        out[j] = running
+        running = convert(function(running, convert({source}[j])))
+        {target}[j] = running
 """
 
 _EXCLUSIVE_START = """
     for j in range(first, last):
-        value = convert(array[j])
-        out[j] = running
+        value = convert({source}[j])
+        {target}[j] = running
         running = convert(function(running, value))
 """
 
+# Neighbors load neighboring elements of the tile to local memory. There each work-item has
+# consecutive elements, and a gap after them: the first elements of all lie in different banks.
+#
 # Work-items after the end of the array have zeros, which only reach later work-items and the total
 # of the last group. That one is not used.
-_ITEM_TOTAL = (
-    ITEM_OF_TILE
-    + """
+_ITEM_TOTAL = """
+    own = get_local_id(0)
+    group_id = get_group_id(0)
+    begin = group_id * {tile}
+    tile = local.array({group} * ({per_item} + 1), convert)
     parts = local.array({group}, convert)
+    for k in range({per_item}):
+        j = k * {group} + own
+        if begin + j < array.shape[0]:
+            tile[j + j // {per_item}] = convert(array[begin + j])
+    barrier(CLK_LOCAL_MEM_FENCE)
+    first = own * ({per_item} + 1)
+    last = first + min(array.shape[0] - begin - own * {per_item}, {per_item})
     total = convert(0)
     if first < last:
-        total = convert(array[first])
+        total = tile[first]
     for j in range(first + 1, last):
-        total = convert(function(total, convert(array[j])))
+        total = convert(function(total, tile[j]))
     parts[own] = total
     barrier(CLK_LOCAL_MEM_FENCE)
 """
-)
 
 # A tree over neighbors, which keeps the order.
 _GROUP_TOTALS = (
@@ -143,7 +154,7 @@ _GROUP_TOTALS = (
             parts[own] = convert(function(parts[own], parts[own + step]))
         barrier(CLK_LOCAL_MEM_FENCE)
     if own == 0:
-        totals[get_group_id(0)] = parts[0]
+        totals[group_id] = parts[0]
 """
 )
 
@@ -159,9 +170,13 @@ _GROUP_SCAN = (
         if own >= step:
             parts[own] = convert(function(earlier, parts[own]))
         barrier(CLK_LOCAL_MEM_FENCE)
-    group_id = get_group_id(0)
 {before}
 {scan}
+    barrier(CLK_LOCAL_MEM_FENCE)
+    for k in range({per_item}):
+        j = k * {group} + own
+        if begin + j < array.shape[0]:
+            out[begin + j] = tile[j + j // {per_item}]
 """
 )
 
@@ -176,7 +191,7 @@ _GROUP_BEFORE_START = """
 _GROUP_BEFORE = """
     running = convert(0)
     if first < last:
-        running = convert(array[first])
+        running = tile[first]
     if own > 0:
         running = convert(function(parts[own - 1], running))
     if group_id > 0:
@@ -262,10 +277,7 @@ class Scan:
         items = groups * GROUP
         if groups > 1:
             self._kernel("group_totals", out.dtype)[items, GROUP](values, totals, queue=queue)
-            # One group scans the totals, in place.
-            each = max(PER_ITEM, 1 << (-(-groups // GROUP) - 1).bit_length())
-            of_totals = self._kernel("group_scan", out.dtype, per_item=each)
-            of_totals[GROUP, GROUP](totals, totals, totals, queue=queue)
+            self._by_groups(totals, totals, queue, (), exclusive=False)
         scan = self._kernel("group_scan", out.dtype, bool(start), exclusive)
         return scan[items, GROUP](values, totals, out, *start, queue=queue, wait=False)
 
@@ -275,24 +287,24 @@ class Scan:
         dtype: Dtype,
         has_start: bool = False,
         is_exclusive: bool = False,
-        per_item: int = PER_ITEM,
         part: str = "only",
     ) -> KernelFunction:
-        key = (name, dtype, has_start, is_exclusive, per_item, part)
+        key = (name, dtype, has_start, is_exclusive, part)
         found = self._kernels.get(key)
         if found is None:
             before = "later" if part == "later" else has_start
+            scan = _EXCLUSIVE_START if is_exclusive else _INCLUSIVE_START if before else _INCLUSIVE
+            in_tile = name == "group_scan"
             text = _TEXTS[name].format(
                 start_parameter=", start" if has_start else "",
                 carry_parameters="" if part == "only" else ", carries, block",
                 before=_BEFORE.get((name, before), ""),
-                scan=_EXCLUSIVE_START
-                if is_exclusive
-                else _INCLUSIVE_START
-                if before
-                else _INCLUSIVE,
+                scan=scan.format(
+                    source="tile" if in_tile else "array", target="tile" if in_tile else "out"
+                ),
                 carry="" if part == "only" else _CHUNK_CARRY,
-                per_item=per_item,
+                per_item=PER_ITEM,
+                tile=TILE,
                 group=GROUP,
                 levels=GROUP.bit_length() - 1,
             )

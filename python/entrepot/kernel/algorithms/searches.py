@@ -19,12 +19,12 @@ from ..reducer import (
     BLOCK,
     INTERLEAVED,
     ROWS,
+    ROWS_OF_GROUPS,
     Part,
     as_columns,
     extents,
     in_chunks,
-    launch_interleaved,
-    launch_on_cpu,
+    launch_of,
     uses_groups,
     with_inner,
 )
@@ -86,6 +86,59 @@ def search(out, a0):
     for i in range(width):
         out[o, c, left + i] = first + found[i]
 """
+
+# Neighbors read neighboring elements. The group then compares the extremes of its work-items in
+# local memory.
+_SEARCH_BY_GROUP = """
+def search(out, a0{array}):
+    own = get_local_id(0)
+    bests, places = local.array(GROUP, dtype), local.array(GROUP, index)
+{place}
+    part = a0[{elements}]
+    count = len(part)
+    if own < count:
+        found = {place_of_first}
+        best = {value_of_first}
+        for j in range(own + GROUP, count, GROUP):
+            place = {place_of_next}
+            value = {value_of_next}
+            if {is_better}:
+                best = value
+                found = place
+        bests[own] = best
+        places[own] = found
+    width = GROUP // 2
+    while width > 0:
+        barrier(CLK_LOCAL_MEM_FENCE)
+        if own < width and own + width < count:
+            mine, other = bests[own], bests[own + width]
+            is_first = places[own + width] < places[own]
+            if before(other, mine) or (is_first and not before(mine, other)):
+                bests[own] = other
+                places[own] = places[own + width]
+        width = width // 2
+    if own == 0:
+        out[{result}] = {offset}places[0]
+"""
+_OF_ELEMENTS = {
+    "array": "",
+    "place_of_first": "own",
+    "value_of_first": "part[own]",
+    "place_of_next": "j",
+    "value_of_next": "part[j]",
+    "is_better": "before(value, best)",
+    "offset": "c * n // chunks + ",
+}
+# The places of a part are not ascending.
+_OF_PLACES = {
+    "array": ", array",
+    "place_of_first": "part[own]",
+    "value_of_first": "array[o, found]",
+    "place_of_next": "part[j]",
+    "value_of_next": "array[o, place]",
+    "is_better": "before(value, best) or (place < found and not before(best, value))",
+    "offset": "",
+}
 
 # The places of a part are not ascending, so of equal elements the first one is chosen by place.
 _SEARCH_PLACES = """
@@ -242,34 +295,46 @@ def _search(values: Array, before: DeviceFunction, out: Array, queue: Queue) -> 
     by_groups = uses_groups(queue.device)
     if n <= _SHORT_ROW and inner == 1 and outer >= BLOCK and not by_groups:
         return _search(as_columns(values), before, as_columns(out), queue)
-    launch = (launch_interleaved if by_groups else launch_on_cpu)(queue.device, outer, n, inner)
-    part, chunks, items, group = launch
-    places = in_chunks(out, chunks, queue)
-    given = [places, values]
-    if part is INTERLEAVED:
-        given = [with_inner(each) for each in given]
-    code = _kernel(part, before, values.dtype, int32 if n < 1 << 31 else int64)
-    last = code[items, group](*given, queue=queue, wait=False)
-    while chunks > 1:
-        found = places
-        chunks = launch_interleaved(queue.device, outer, chunks, inner)[1] if by_groups else 1
+    index = int32 if n < 1 << 31 else int64
+    given, chunks = [values], n
+    while True:
+        launch = launch_of(queue.device, outer, chunks, inner)
+        if len(given) > 1 and not by_groups:  # the last launch: a work-item for each result
+            launch = INTERLEAVED, 1, outer * inner, None
+        part, chunks, items, group = launch
         places = in_chunks(out, chunks, queue)
-        last = _kernel_of_places(before)[outer * chunks * inner](
-            *(with_inner(each) for each in (places, found, values)), queue=queue, wait=False
-        )
-    return last
+        arrays = [places, *given]
+        if part is INTERLEAVED:
+            arrays = [with_inner(each) for each in arrays]
+        code = _kernel(part, len(given) > 1, before, values.dtype, index, _size_of(group))
+        last = code[items, group](*arrays, queue=queue, wait=False)
+        if chunks == 1:
+            return last
+        given = [places, values]
+
+
+def _size_of(group: int | tuple[int, ...] | None) -> int:
+    return group if isinstance(group, int) else 0
 
 
 @functools.cache
-def _kernel(part: Part | str, before: DeviceFunction, dtype: Dtype, index: Dtype) -> KernelFunction:
+def _kernel(
+    part: Part | str,
+    of_places: bool,
+    before: DeviceFunction,
+    dtype: Dtype,
+    index: Dtype,
+    group: int,
+) -> KernelFunction:
+    """The kernel for elements, or for places of the best ones."""
     names = {"before": before, "dtype": dtype, "index": index, "BLOCK": BLOCK, "RUN": _RUN}
     if isinstance(part, str):
         return kernel_of_text("search", _SEARCH_BLOCKS, **names)
-    text = _SEARCH_RUNS if part is ROWS else _SEARCH
-    return kernel_of_text("search", text.format(**part._asdict()), **names)
-
-
-@functools.cache
-def _kernel_of_places(before: DeviceFunction) -> KernelFunction:
-    text = _SEARCH_PLACES.format(**INTERLEAVED._asdict())
-    return kernel_of_text("search_places", text, before=before)
+    if part is ROWS_OF_GROUPS:
+        text = _SEARCH_BY_GROUP.format(
+            **part._asdict(), **(_OF_PLACES if of_places else _OF_ELEMENTS)
+        )
+        return kernel_of_text("search", text, GROUP=group, **names)
+    text = _SEARCH_PLACES if of_places else _SEARCH_RUNS if part is ROWS else _SEARCH
+    name = "search_places" if of_places else "search"
+    return kernel_of_text(name, text.format(**part._asdict()), **names)

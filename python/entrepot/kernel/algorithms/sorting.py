@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..._core import Array, Dtype, Event, Queue, Scalar, empty
@@ -23,18 +23,13 @@ from ..reducer import uses_groups
 from .common import (
     CHUNK,
     GROUP,
-    ITEM_OF_TILE,
-    PER_ITEM,
-    TILE,
     Call,
     chunks_of,
-    tiles_of,
 )
 from .scans import sums
 
-#: Bits of a digit. The counts of a chunk fill half of a CPU's level-1 cache. Those of all
-#: work-items of a group have to fit its local memory.
-CHUNK_BITS, GROUP_BITS = 8, 4
+#: Bits of a digit. The counts of a chunk fill half of a CPU's level-1 cache.
+BITS = 8
 
 # Keys are ordered as unsigned integers are. NaNs are last, also in descending order.
 _UNSIGNED = """
@@ -58,7 +53,7 @@ def key(bits):
 
 _DIGIT = """
 def digit(bits, shift):
-    return int64((key(bits) >> unsigned(shift)) & {mask})
+    return uint32((key(bits) >> unsigned(shift)) & {mask})
 """
 
 _CHUNK = (
@@ -75,7 +70,7 @@ _COUNT_CHUNKS = (
     for d in range({bins}):
         places[d] = 0
     for j in range(first, last):
-        places[max(digit(keys[j], shift), 0)] += 1
+        places[digit(keys[j], shift)] += 1
     for d in range({bins}):
         counts[d * chunks + i] = places[d]
 """
@@ -89,7 +84,7 @@ _MOVE_CHUNKS = (
         places[d] = counts[d * chunks + i]
     for j in range(first, last):
         element = keys[j]
-        d = max(digit(element, shift), 0)
+        d = digit(element, shift)
         at = max(places[d], 0)
         places[d] = at + 1
         {move}
@@ -101,7 +96,7 @@ _PASS_ALONE = """
     for d in range({bins}):
         places[d] = 0
     for j in range({source}.shape[0]):
-        places[max(digit({source}[j], {shift}), 0)] += 1
+        places[digit({source}[j], {shift})] += 1
     before = 0
     for d in range({bins}):
         count = places[d]
@@ -109,7 +104,7 @@ _PASS_ALONE = """
         before += count
     for j in range({source}.shape[0]):
         element = {source}[j]
-        d = max(digit(element, {shift}), 0)
+        d = digit(element, {shift})
         at = max(places[d], 0)
         places[d] = at + 1
         {move}
@@ -124,50 +119,115 @@ def count_groups(keys, counts, shift):
     if own < {bins}:
         bins[own] = 0
     barrier(CLK_LOCAL_MEM_FENCE)
-    first = group_id * {tile}
-    for j in range(first + own, min(first + {tile}, keys.shape[0]), {group}):
-        atomic.add(bins, digit(keys[j], shift), 1)
+    for k in range({per_item}):
+        j = group_id * {tile} + k * {group} + own
+        if j < keys.shape[0]:
+            atomic.add(bins, digit(keys[j], shift), 1)
     barrier(CLK_LOCAL_MEM_FENCE)
     if own < {bins}:
         counts[own * groups + group_id] = bins[own]
 """
 
-# places[d, k] is the place in the group's sorted elements where the work-item k puts its next
-# element with the digit d.
-_MOVE_GROUPS = (
-    "def move_groups({parameters}, counts, shift):"
-    + ITEM_OF_TILE.replace("array", "keys")
-    + """
-    groups = get_num_groups(0)
+# The group sorts its tile in local memory by the lower half of the digit, then by the upper half.
+# So it moves elements of equal digits together. Each work-item takes consecutive elements, and
+# `places` has its number of each half digit, later the place of its next one. Elements after the
+# end of the array have the largest digit, and stay behind all others.
+#
+# Gaps in the arrays of local memory put the elements of neighbors in different banks.
+_MOVE_GROUPS = """
+def move_groups({parameters}, counts, shift):
+    own = uint32(get_local_id(0))
     group_id = get_group_id(0)
-    places = local.array({bins} * {group}, int32)
+    groups = get_num_groups(0)
+    begin = group_id * {tile}
+    size = uint32(min(keys.shape[0] - begin, {tile}))
+    item = own * {per_item}
+    tile = local.array({group} * ({per_item} + 1), unsigned)
+    {order}
+    places = local.array(17 * {group}, int16)
     starts = local.array({bins}, int64)
-    for d in range({bins}):
-        places[d * {group} + own] = 0
-    for j in range(first, last):
-        places[digit(keys[j], shift) * {group} + own] += 1
+    first = own * ({per_item} + 1)
+{loads}
+    barrier(CLK_LOCAL_MEM_FENCE)
+{halves}
+{starts}
+    barrier(CLK_LOCAL_MEM_FENCE)
+{moves}
+"""
+
+# The elements of the work-item are variables, so that they are in registers. Indices are unsigned
+# and of 32 bits, in which GPUs are faster; counters of loops would not be.
+_LOAD = """
+    j = {k} * {group} + own
+    if j < size:
+        tile[j + j // {per_item}] = keys[begin + j]
+"""
+_HALF = """
+{loads}
+{zeros}
+{counts}
     barrier(CLK_LOCAL_MEM_FENCE)
     total = int32(0)
-    for k in range({bins}):
-        total += places[own * {bins} + k]
+{totals}
     before = group.exclusive_scan(total, "add")
+{sums}
     barrier(CLK_LOCAL_MEM_FENCE)
-    for k in range({bins}):
-        count = places[own * {bins} + k]
-        places[own * {bins} + k] = before
-        before += count
+{places}
     barrier(CLK_LOCAL_MEM_FENCE)
-    if own < {bins}:
-        starts[own] = counts[own * groups + group_id] - places[own * {group}]
-    barrier(CLK_LOCAL_MEM_FENCE)
-    for j in range(first, last):
-        element = keys[j]
-        d = digit(element, shift)
-        at = starts[d] + places[d * {group} + own]
-        places[d * {group} + own] += 1
+"""
+_HALF_LOAD = """
+    e{k} = tile[first + {k}]
+    j = ({half} if item + {k} < size else uint32(15)) * {group} + own
+    p{k} = j + j // 16
+"""
+_HALF_ZERO = """
+    j = {k} * {group} + own
+    places[j + j // 16] = 0
+"""
+_HALF_COUNT = """
+    places[p{k}] += 1
+"""
+_HALF_TOTAL = """
+    total += places[own * 17 + {k}]
+"""
+_HALF_SUM = """
+    count = places[own * 17 + {k}]
+    places[own * 17 + {k}] = before
+    before += count
+"""
+_HALF_PLACE = """
+    j = uint32(places[p{k}])
+    places[p{k}] = j + 1
+    tile[j + j // {per_item}] = e{k}
+"""
+#: The same, and the elements' places in the tile.
+_ORDER_LOADS = (
+    """
+    o{k} = int16(item + {k})
+""",
+    """
+    o{k} = order[first + {k}]
+""",
+)
+_ORDER_PLACE = """
+    order[j + j // {per_item}] = o{k}
+"""
+_HALVES = ("(digit(e{k}, shift) & 15)", "(digit(e{k}, shift) >> 4)")
+_START = """
+    j = {k} * {group} + own
+    if j < size:
+        d = digit(tile[j + j // {per_item}], shift)
+        previous = j - min(j, 1)
+        if j == 0 or digit(tile[previous + previous // {per_item}], shift) != d:
+            starts[d] = counts[d * groups + group_id] - j
+"""
+_MOVE = """
+    j = {k} * {group} + own
+    if j < size:
+        element = tile[j + j // {per_item}]
+        at = max(starts[digit(element, shift)] + j, 0)
         {move}
 """
-)
 
 _TEXTS = {
     "count_chunks": _COUNT_CHUNKS,
@@ -186,7 +246,7 @@ _INFINITIES = {
 
 
 @functools.cache
-def _digit_of(dtype: Dtype, descending: bool, bits: int) -> DeviceFunction:
+def _digit_of(dtype: Dtype, descending: bool) -> DeviceFunction:
     """The device function of an element's bits and a shift that returns a digit of its key."""
     name, width = dtype.name, dtype.bits
     text = (
@@ -213,26 +273,67 @@ def _digit_of(dtype: Dtype, descending: bool, bits: int) -> DeviceFunction:
     )
     return function_of_text(
         "digit",
-        _DIGIT.format(mask=(1 << bits) - 1),
+        _DIGIT.format(mask=(1 << BITS) - 1),
         key=key,
-        int64=Dtype("int64"),
+        uint32=Dtype("uint32"),
         unsigned=unsigned,
     )
 
 
+def _per_item(dtype: Dtype) -> int:
+    """Elements of each work-item of a group: their tile leaves local memory for other groups."""
+    return 16 if dtype.bits <= 32 else 8
+
+
 @functools.cache
 def _kernel(
-    name: str, dtype: Dtype, descending: bool, bits: int, arrays: tuple[str, ...] = ("keys",)
+    name: str, dtype: Dtype, descending: bool, arrays: tuple[str, ...] = ("keys",)
 ) -> KernelFunction:
+    per_item = _per_item(dtype)
+    has_order = "out_values" in arrays
+    j = f"begin + order[j + j // {per_item}]" if name == "move_groups" else "j"
+    move = _move({each: each for each in arrays}, j)
+    repeated = functools.partial(_repeated, per_item=per_item, group=GROUP)
     text = _TEXTS[name].format(
-        bins=1 << bits,
+        bins=1 << BITS,
         group=GROUP,
-        per_item=PER_ITEM,
-        tile=TILE,
+        per_item=per_item,
+        tile=GROUP * per_item,
         parameters=", ".join(arrays),
-        move=_move({each: each for each in arrays}),
+        order=f"order = local.array({GROUP} * ({per_item} + 1), int16)" if has_order else "",
+        loads=repeated(_LOAD, per_item),
+        halves="".join(_half(number, repeated, per_item, has_order) for number in range(2)),
+        starts=repeated(_START, per_item),
+        moves=repeated(_MOVE, per_item, move=move),
+        move=move,
     )
-    return kernel_of_text(name, text, digit=_digit_of(dtype, descending, bits))
+    return kernel_of_text(
+        name,
+        text,
+        digit=_digit_of(dtype, descending),
+        unsigned=Dtype(f"uint{dtype.bits}"),
+        int16=Dtype("int16"),
+        uint32=Dtype("uint32"),
+    )
+
+
+def _repeated(text: str, times: int, **names: object) -> str:
+    return "".join(text.format(k=k, **names) for k in range(times))
+
+
+def _half(number: int, repeated: Callable[..., str], per_item: int, has_order: bool) -> str:
+    """The statements that sort a tile by half a digit, 0 or 1."""
+    load, place = _HALF_LOAD.replace("{half}", _HALVES[number]), _HALF_PLACE
+    if has_order:
+        load, place = load + _ORDER_LOADS[number], place + _ORDER_PLACE
+    return _HALF.format(
+        loads=repeated(load, per_item),
+        zeros=repeated(_HALF_ZERO, 16),
+        counts=repeated(_HALF_COUNT, per_item),
+        totals=repeated(_HALF_TOTAL, 16),
+        sums=repeated(_HALF_SUM, 16),
+        places=repeated(place, per_item),
+    )
 
 
 class _Buffers:
@@ -271,8 +372,7 @@ def _sort(
     their indices if there is no payload.
     """
     by_groups = uses_groups(queue.device)
-    bits = GROUP_BITS if by_groups else CHUNK_BITS
-    passes = -(-values.dtype.bits // bits)
+    passes = -(-values.dtype.bits // BITS)
     keys = _bits_of(values)
     key_buffers = _Buffers(None if out is None else _bits_of(out), passes, queue)
     buffers = _Buffers(out_payload, passes, queue)
@@ -282,7 +382,7 @@ def _sort(
         payload_to = None
         if out_payload is not None:
             payload_to = buffers.of_pass(number, out_payload, out_payload.dtype)
-        steps.append(_Step(number * bits, keys, to, payload, payload_to))
+        steps.append(_Step(number * BITS, keys, to, payload, payload_to))
         keys = keys if to is None else to
         payload = payload_to
     if not by_groups and chunks_of(values.size, queue.device) == 1:
@@ -306,13 +406,15 @@ class _Step:
         return {name: array for name, array in found.items() if array is not None}
 
 
-def _move(names: Mapping[str, str]) -> str:
-    """The statements that move an element to its place, of the arrays' names in the kernel."""
+def _move(names: Mapping[str, str], j: str = "j") -> str:
+    """The statements that move an element to its place, of the arrays' names in the kernel, and
+    the index of the element.
+    """
     moves = []
     if "out" in names:
         moves.append(f"{names['out']}[at] = element")
     if "out_values" in names:
-        value = f"{names['values']}[j]" if "values" in names else "j"
+        value = f"{names['values']}[{j}]" if "values" in names else j
         moves.append(f"{names['out_values']}[at] = {value}")
     return "; ".join(moves)
 
@@ -334,32 +436,33 @@ def _kernel_alone(
 ) -> KernelFunction:
     """The kernel of all passes, whose arrays have these names: a0, a1 and so on."""
     parameters = ", ".join(f"a{number}" for number in range(arrays))
-    text = f"def sort_alone({parameters}):\n    places = private.array({1 << CHUNK_BITS}, int64)\n"
+    text = f"def sort_alone({parameters}):\n    places = private.array({1 << BITS}, int64)\n"
     for number, each in enumerate(names):
         text += _PASS_ALONE.format(
-            bins=1 << CHUNK_BITS,
+            bins=1 << BITS,
             source=dict(each)["keys"],
-            shift=number * CHUNK_BITS,
+            shift=number * BITS,
             move=_move(dict(each)),
         )
-    return kernel_of_text("sort_alone", text, digit=_digit_of(dtype, descending, CHUNK_BITS))
+    return kernel_of_text("sort_alone", text, digit=_digit_of(dtype, descending))
 
 
 def _sort_in_parts(steps: list[_Step], dtype: Dtype, descending: bool, queue: Queue) -> Event:
     by_groups = uses_groups(queue.device)
-    bits = GROUP_BITS if by_groups else CHUNK_BITS
     size = steps[0].keys.size
-    parts = tiles_of(size) if by_groups else chunks_of(size, queue.device)
+    tile = GROUP * _per_item(dtype)
+    parts = -(-size // tile) if by_groups else chunks_of(size, queue.device)
     kind = "groups" if by_groups else "chunks"
     launched = (parts * GROUP, GROUP) if by_groups else (parts, 1)
-    counts = empty(parts << bits, "int64", queue=queue)
+    of_counts = "int32" if size < 1 << 31 else "int64"
+    counts = empty(parts << BITS, of_counts, queue=queue)
     last: Event
     for step in steps:
-        count = _kernel(f"count_{kind}", dtype, descending, bits)
+        count = _kernel(f"count_{kind}", dtype, descending)
         count[launched](step.keys, counts, step.shift, queue=queue, wait=False)
-        sums().run(counts, counts, queue, start=Scalar(0, "int64"), is_exclusive=True)
+        sums().run(counts, counts, queue, start=Scalar(0, of_counts), is_exclusive=True)
         arrays = step.arrays()
-        move = _kernel(f"move_{kind}", dtype, descending, bits, tuple(arrays))
+        move = _kernel(f"move_{kind}", dtype, descending, tuple(arrays))
         last = move[launched](*arrays.values(), counts, step.shift, queue=queue, wait=False)
     return last
 
