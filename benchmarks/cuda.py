@@ -23,7 +23,7 @@ import torch
 import entrepot as ep
 import entrepot.kernel as dppy
 
-from . import cuda_kernels
+from . import cuda_algorithms, cuda_kernels
 from .cuda_kernels import say_once
 from .harness import (
     Pair,
@@ -719,6 +719,7 @@ TOPICS: dict[str, Callable[[], list[Result]]] = {
     "streams": streams,
     "copies": copies,
     "kernels": kernels,
+    **cuda_algorithms.TOPICS,
 }
 
 

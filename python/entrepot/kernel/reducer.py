@@ -75,13 +75,16 @@ INTERLEAVED = Part(
     "c",
     "chunks",
 )
-#: Chunks of rows for groups.
+#: Chunks of rows for groups. They begin at multiples of 32 elements, so that the elements of
+#: neighbors fill lines of the cache.
 ROWS_OF_GROUPS = Part(
     """
     n, chunks = a0.shape[1], out.shape[1]
     o, c = get_group_id(0) // chunks, get_group_id(0) % chunks
+    start = c * (n // 32) // chunks * 32
+    stop = (c + 1) * (n // 32) // chunks * 32 if c < chunks - 1 else n
 """,
-    f"o, {_CHUNK}",
+    "o, start:stop",
     "o, c",
     first="own",
 )
@@ -271,8 +274,8 @@ def _launch_interleaved(device: Device, outer: int, n: int, inner: int) -> Launc
 
 
 def _launch_of_groups(device: Device, outer: int, n: int) -> Launch:
-    """Four groups for each multiprocessor. The next launch has one group for each row."""
-    most = max(1, device.max_compute_units * 4 // outer)
+    """Eight groups for each multiprocessor. The next launch has one group for each row."""
+    most = max(1, device.max_compute_units * 8 // outer)
     chunks = 1 if n <= most else max(1, min(most, n // _LARGE_GROUP))
     group = _LARGE_GROUP if n // chunks >= 4 * _LARGE_GROUP else _SMALL_GROUP
     return ROWS_OF_GROUPS, chunks, outer * chunks * group, group

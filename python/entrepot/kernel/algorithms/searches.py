@@ -127,7 +127,7 @@ _OF_ELEMENTS = {
     "place_of_next": "j",
     "value_of_next": "part[j]",
     "is_better": "before(value, best)",
-    "offset": "c * n // chunks + ",
+    "offset": "start + ",
 }
 # The places of a part are not ascending.
 _OF_PLACES = {

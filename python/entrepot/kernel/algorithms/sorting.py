@@ -53,7 +53,7 @@ def key(bits):
 
 _DIGIT = """
 def digit(bits, shift):
-    return uint32((key(bits) >> unsigned(shift)) & {mask})
+    return uint32((key(bits) >> (unsigned(shift) & {last_bit})) & {mask})
 """
 
 _CHUNK = (
@@ -133,7 +133,8 @@ def count_groups(keys, counts, shift):
 # `places` has its number of each half digit, later the place of its next one. Elements after the
 # end of the array have the largest digit, and stay behind all others.
 #
-# Gaps in the arrays of local memory put the elements of neighbors in different banks.
+# Neighbors access different banks of local memory. For that, the tile has gaps, and neighbors take
+# chunks of the tile that are 16 chunks apart.
 _MOVE_GROUPS = """
 def move_groups({parameters}, counts, shift):
     own = uint32(get_local_id(0))
@@ -141,16 +142,20 @@ def move_groups({parameters}, counts, shift):
     groups = get_num_groups(0)
     begin = group_id * {tile}
     size = uint32(min(keys.shape[0] - begin, {tile}))
-    item = own * {per_item}
-    tile = local.array({group} * ({per_item} + 1), unsigned)
+    chunk = own % 16 * 16 + own // 16
+    item = chunk * {per_item}
+    first = item + chunk + chunk // 16
+    tile = local.array({tile} + {group} + 16, unsigned)
     {order}
-    places = local.array(17 * {group}, int16)
+    places = local.array(16 * {group}, int16)
     starts = local.array({bins}, int64)
-    first = own * ({per_item} + 1)
 {loads}
     barrier(CLK_LOCAL_MEM_FENCE)
 {halves}
-{starts}
+    at = own * groups + group_id
+    start = counts[at]
+    stop = counts[at + 1] if at + 1 < len(counts) else len(keys)
+    starts[own] = start - group.exclusive_scan(int32(stop - start), "add")
     barrier(CLK_LOCAL_MEM_FENCE)
 {moves}
 """
@@ -160,7 +165,7 @@ def move_groups({parameters}, counts, shift):
 _LOAD = """
     j = {k} * {group} + own
     if j < size:
-        tile[j + j // {per_item}] = keys[begin + j]
+        tile[{at_j}] = keys[begin + j]
 """
 _HALF = """
 {loads}
@@ -177,30 +182,29 @@ _HALF = """
 """
 _HALF_LOAD = """
     e{k} = tile[first + {k}]
-    j = ({half} if item + {k} < size else uint32(15)) * {group} + own
-    p{k} = j + j // 16
+    p{k} = ({half} if item + {k} < size else uint32(15)) * {group} + own
 """
 _HALF_ZERO = """
-    j = {k} * {group} + own
-    places[j + j // 16] = 0
+    places[{k} * {group} + own] = 0
 """
 _HALF_COUNT = """
     places[p{k}] += 1
 """
 _HALF_TOTAL = """
-    total += places[own * 17 + {k}]
+    total += places[own // 16 * {group} + {k} * 16 + own % 16]
 """
 _HALF_SUM = """
-    count = places[own * 17 + {k}]
-    places[own * 17 + {k}] = before
+    j = own // 16 * {group} + {k} * 16 + own % 16
+    count = places[j]
+    places[j] = before
     before += count
 """
 _HALF_PLACE = """
     j = uint32(places[p{k}])
     places[p{k}] = j + 1
-    tile[j + j // {per_item}] = e{k}
+    tile[{at_j}] = e{k}
 """
-#: The same, and the elements' places in the tile.
+#: Places of the elements in the tile, for sorts that move other arrays by them.
 _ORDER_LOADS = (
     """
     o{k} = int16(item + {k})
@@ -210,21 +214,13 @@ _ORDER_LOADS = (
 """,
 )
 _ORDER_PLACE = """
-    order[j + j // {per_item}] = o{k}
+    order[{at_j}] = o{k}
 """
 _HALVES = ("(digit(e{k}, shift) & 15)", "(digit(e{k}, shift) >> 4)")
-_START = """
-    j = {k} * {group} + own
-    if j < size:
-        d = digit(tile[j + j // {per_item}], shift)
-        previous = j - min(j, 1)
-        if j == 0 or digit(tile[previous + previous // {per_item}], shift) != d:
-            starts[d] = counts[d * groups + group_id] - j
-"""
 _MOVE = """
     j = {k} * {group} + own
     if j < size:
-        element = tile[j + j // {per_item}]
+        element = tile[{at_j}]
         at = max(starts[digit(element, shift)] + j, 0)
         {move}
 """
@@ -273,7 +269,7 @@ def _digit_of(dtype: Dtype, descending: bool) -> DeviceFunction:
     )
     return function_of_text(
         "digit",
-        _DIGIT.format(mask=(1 << BITS) - 1),
+        _DIGIT.format(mask=(1 << BITS) - 1, last_bit=width - 1),
         key=key,
         uint32=Dtype("uint32"),
         unsigned=unsigned,
@@ -291,19 +287,19 @@ def _kernel(
 ) -> KernelFunction:
     per_item = _per_item(dtype)
     has_order = "out_values" in arrays
-    j = f"begin + order[j + j // {per_item}]" if name == "move_groups" else "j"
+    at_j = f"j + j // {per_item} + j // {16 * per_item}"
+    j = f"begin + order[{at_j}]" if name == "move_groups" else "j"
     move = _move({each: each for each in arrays}, j)
-    repeated = functools.partial(_repeated, per_item=per_item, group=GROUP)
+    repeated = functools.partial(_repeated, per_item=per_item, group=GROUP, at_j=at_j)
     text = _TEXTS[name].format(
         bins=1 << BITS,
         group=GROUP,
         per_item=per_item,
         tile=GROUP * per_item,
         parameters=", ".join(arrays),
-        order=f"order = local.array({GROUP} * ({per_item} + 1), int16)" if has_order else "",
+        order=f"order = local.array({GROUP * per_item + GROUP + 16}, int16)" if has_order else "",
         loads=repeated(_LOAD, per_item),
         halves="".join(_half(number, repeated, per_item, has_order) for number in range(2)),
-        starts=repeated(_START, per_item),
         moves=repeated(_MOVE, per_item, move=move),
         move=move,
     )
