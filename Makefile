@@ -144,7 +144,7 @@ bench: install $(call group,test bench $(peers))
 
 .PHONY: system-docs
 system-docs:
-	tools/system_packages.sh doxygen graphviz
+	tools/system_packages.sh doxygen graphviz python-inventory
 
 docs: system-docs install $(call group,docs peers)
 	$(PY) -m sphinx -W --keep-going -q -b html docs build/docs

@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.graphviz",
+    "sphinx.ext.intersphinx",
     "sphinx_copybutton",
     "breathe",
     "described",
@@ -46,9 +47,16 @@ html_title = f"Entrepot {release}"
 html_static_path = ["static"]
 html_css_files = ["entrepot.css"]
 nitpicky = True
-# The types of Python's library are not part of this site.
+# The inventory of Debian's python3-doc, so that a build needs no network.
+inventories = sorted(Path("/usr/share/doc").glob("python3*/html/objects.inv"))
+intersphinx_mapping = (
+    {"python": ("https://docs.python.org/3", str(inventories[-1]))} if inventories else {}
+)
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections\.abc|os|typing|types)\..*"),
+    # Without the inventory, the types of Python's library are unknown.
+    *([] if inventories else [("py:.*", r"(collections\.abc|os|typing|types)\..*")]),
+    # Data in Python's inventory.
+    ("py:class", r"types\.LambdaType"),
     # Classes without a public name.
     ("py:.*", r"entrepot\.(Form|_Graph)"),
     # Doxygen gives types as text, of which Sphinx knows those on the pages alone.

@@ -21,6 +21,7 @@ there() {
     mpi) ldconfig -p | grep 'libmpi\.so' ;;
     doxygen) command -v doxygen ;;
     graphviz) command -v dot ;;
+    python-inventory) ls /usr/share/doc/python3*/html/objects.inv ;;
     chromium) command -v chromium ;;
     mmdebstrap) command -v mmdebstrap ;;
     arm64) command -v qemu-aarch64-static && command -v arch-test && command -v aarch64-linux-gnu-g++ ;;
@@ -41,6 +42,7 @@ packages() {
     mpi) echo openmpi-bin ;;
     doxygen) echo doxygen ;;
     graphviz) echo graphviz fonts-dejavu-core ;;
+    python-inventory) echo python3-doc ;;
     chromium) echo chromium ;;
     mmdebstrap) echo mmdebstrap ;;
     arm64) echo qemu-user-static arch-test g++-aarch64-linux-gnu ;;
