@@ -4,7 +4,9 @@
 #include "kernel/frontend/typed.hpp"
 
 #include "kernel/codegen/dialects.hpp"
+#include "kernel/ir/error.hpp"
 #include "kernel/ir/module.hpp"
+#include "kernel/ir/walk.hpp"
 #include "kernel/passes/check.hpp"
 #include "kernel/passes/coarsen.hpp"
 #include "kernel/passes/optimize.hpp"
@@ -12,6 +14,22 @@
 #include <utility>
 
 namespace entrepot::kernel {
+
+namespace {
+
+// Accumulators are divided among the work-items of a group, so that their code is for one number.
+void check_group_of_tiles(const ir::Module &module, const Target &target) {
+    if (target.local_size[0] != 0)
+        return;
+    for (const ir::Root &root : module.kernel().roots)
+        if (!root.type.tile.empty())
+            throw CompileError({&module.kernel(), root.inlined.get(), root.at},
+                               "an accumulator is divided among the work-items of a group, but "
+                               "their number is not known here; launch the kernel with a local "
+                               "range, as in kernel[global, local](...)");
+}
+
+}  // namespace
 
 ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel,
                  const std::vector<ArgumentType> &arguments, const Target &target) {
@@ -31,6 +49,7 @@ ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel,
 Compiled compile(const std::shared_ptr<const syntax::Function> &kernel,
                  const std::vector<ArgumentType> &arguments, const Target &target) {
     ir::Module module = lower(kernel, arguments, target);
+    check_group_of_tiles(module, target);
     std::vector<Reach> reach;
     std::vector<CertainAccess> accesses;
     if (!target.debug)

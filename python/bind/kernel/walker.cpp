@@ -1,5 +1,6 @@
 #include "walker.hpp"
 
+#include "../support/attribute.hpp"
 #include "../support/errors.hpp"
 #include "../support/interned.hpp"
 #include "constant.hpp"
@@ -45,7 +46,8 @@ const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_
                lineno_name = "lineno", col_offset_name = "col_offset",
                end_lineno_name = "end_lineno", end_col_offset_name = "end_col_offset",
                function_name = "function", fields_name = "_fields", own_name = "__name__",
-               function_defaults_name = "__defaults__", self_name = "__self__";
+               function_defaults_name = "__defaults__", self_name = "__self__",
+               tile_operation_name = "tile_operation";
 
 std::string_view kind_of(PyObject *node) {
     const std::string_view name = Py_TYPE(node)->tp_name;
@@ -986,6 +988,8 @@ std::shared_ptr<const Function> translate_into(Translation &translation, PyObjec
     made->file = source.file;
     made->source = source.text;
     made->first_line = source.first_line;
+    if (const Reference tile = find_attribute(function, tile_operation_name))
+        made->tile = text_of_name(tile.get());
     translation.made.captured +=
         sentence_of("\n", source.file, ":", source.first_line, "\n", source.text);
     translation.path.push_back(function);

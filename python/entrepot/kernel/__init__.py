@@ -329,12 +329,13 @@ _ALIASES = {
 }
 
 #: Submodules that are imported on first use.
-_SUBMODULES = ("algorithms", "random")
+_SUBMODULES = ("algorithms", "random", "tile")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import algorithms as algorithms
     from . import random as random
+    from . import tile as tile
     from .elementwise import vectorize
     from .reduction import reduce
 

@@ -77,6 +77,13 @@ std::string sycl_headers(std::string_view text) {
     return found + "\n" + included + "#else\n#include <sycl/sycl.hpp>\n#endif\n\n";
 }
 
+// True for the loop of tile.zeros. It is unrolled, so that the elements stay in registers.
+bool clears_accumulator(const ir::Function &function, const ir::Statement &statement) {
+    return statement.act == ir::Act::for_ && statement.body.size() == 1 &&
+           statement.body[0].act == ir::Act::store &&
+           !function.roots[statement.body[0].id].type.tile.empty();
+}
+
 }  // namespace
 
 // ---------------------------------------------------------------- the program
@@ -196,8 +203,9 @@ void DeviceEmitter::write_local_arrays(const ir::Function &kernel) {
             out_.line("static sycl::ext::oneapi::experimental::work_group_static<" +
                       storage_type(root.type.dtype) + extent + "> " + roots_[i] + ";");
         else
-            out_.line(std::string(dialect_.local_array) + storage_type(root.type.dtype) + " " +
-                      roots_[i] + extent + ";");
+            out_.line(std::string(dialect_.local_array) +
+                      (is_cuda_like() && ir::has_tiles(module_) ? "__align__(16) " : "") +
+                      storage_type(root.type.dtype) + " " + roots_[i] + extent + ";");
     }
 }
 
@@ -616,6 +624,11 @@ void DeviceEmitter::write_fence(const ir::Statement &statement) {
 // Atomics are relaxed in dialects without memory orders. Fences around them provide the other
 // orders.
 void DeviceEmitter::write(const ir::Statement &statement) {
+    if (ir::is_tile_operation(module_, statement) &&
+        has_own_text(module_.functions[statement.expressions[0].id]))
+        return write_tile_operation(statement);
+    if (is_cuda_like() && clears_accumulator(*function_, statement))
+        out_.line("#pragma unroll");
     const bool is_ordered = !is(Dialect::sycl) && !statement.expressions.empty() &&
                             statement.expressions[0].op == ir::Op::atomic &&
                             statement.expressions[0].order != ir::Order::relaxed;

@@ -85,6 +85,17 @@ private:
     std::string add_scratch_function(const std::string &name, const std::string &operation,
                                      Dtype dtype, bool in_sub_group);
 
+    // tiles.cpp
+    // True if the dialect has text of its own for the function, a tile operation.
+    bool has_own_text(const ir::Function &function) const override;
+    std::int64_t group_items() const;
+    void add_tile_text();
+    // Local arrays that only tile operations access, always as tiles of one shape. The text may
+    // place their elements in another order.
+    const std::map<ir::RootId, std::vector<std::int64_t>> &swizzled_tiles();
+    struct TileArguments;
+    void write_tile_operation(const ir::Statement &statement);
+
     // True if a launch may round up the number of work-items to fill its blocks. Surplus work-items
     // do nothing.
     bool is_guarded() const { return is_cuda_like() && !module_.uses_groups; }
@@ -95,6 +106,8 @@ private:
     std::optional<Definitions> definitions_;  // of the kernel, made when first needed
     std::optional<int> id_equalities_;        // in the kernel, counted when first needed
     std::set<std::string> pragmas_;
+    // Made when first needed.
+    std::optional<std::map<ir::RootId, std::vector<std::int64_t>>> swizzled_tiles_;
     std::string scratch_;
     std::uint32_t scratch_bytes_ = 0;
     std::uint64_t group_functions_bytes_ = 0;  // local memory of group functions

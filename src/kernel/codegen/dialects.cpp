@@ -565,7 +565,7 @@ bool is_reserved(std::string_view name) {
     constexpr std::string_view beginnings[] = {
         "__",         "get_",       "atomic_",     "global_id",  "local_id",
         "group_id",   "num_groups", "global_size", "local_size", "sub_group",
-        "work_group", "as_",        "cl_",         "convert_"};
+        "work_group", "as_",        "cl_",         "convert_",   "tile_"};
     if (is_vector_type(name))
         return true;
     if (std::ranges::any_of(beginnings,

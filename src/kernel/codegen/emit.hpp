@@ -66,6 +66,7 @@ struct Compiled {
     // True if the code depends on Target::coarsens.
     bool can_coarsen = false;
     std::uint32_t items_per_thread = 1;   // work-items along the first dimension
+    bool has_tiles = false;               // true: the code is for one local size
     std::uint64_t local_bytes = 0;        // of local.array, without local memory sized at launch
     std::string options;                  // for the dialect's compiler
     std::vector<Reach> reach;             // empty in debug builds, which check every index

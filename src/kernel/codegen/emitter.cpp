@@ -139,7 +139,7 @@ Compiled Emitter::run(const std::vector<ArgumentType> &arguments) {
         begin_function(function);
         if (&function == &module_.kernel())
             write_kernel(function);
-        else
+        else if (!has_own_text(function))
             write_function(function);
     }
     Compiled compiled;
@@ -161,6 +161,7 @@ Compiled Emitter::run(const std::vector<ArgumentType> &arguments) {
     compiled.uses_groups = module_.uses_groups;
     compiled.has_barriers = module_.has_barriers;
     compiled.prints = module_.prints;
+    compiled.has_tiles = ir::has_tiles(module_);
     return compiled;
 }
 

@@ -103,6 +103,7 @@ protected:
     virtual void write_group_function(const ir::Statement &statement) = 0;
     virtual void write_barrier(const ir::Statement &statement) = 0;
     virtual void write_fence(const ir::Statement &statement) = 0;
+    virtual bool has_own_text(const ir::Function &) const { return false; }
     virtual void write_return(const ir::Statement &statement);
     virtual std::string element(ir::RootId root, const ir::Expression &offset);
     virtual std::string variable(ir::VariableId id) { return variables_[id]; }

@@ -869,8 +869,12 @@ std::string HostEmitter::variable(ir::VariableId id) {
 }
 
 // Context-saved arrays are stored element by element in the order of the work-items, so that
-// neighbors access neighboring memory.
+// neighbors access neighboring memory. The elements of an accumulator's block stay together,
+// because its functions take the block.
 std::string HostEmitter::element(ir::RootId root, const ir::Expression &offset) {
+    if (function_ == &module_.kernel() && context_arrays_.contains(root) &&
+        !function_->roots[root].type.tile.empty())
+        return "(" + root_argument(root) + ")[" + text(offset) + "]";
     if (function_ == &module_.kernel() && context_arrays_.contains(root))
         return roots_[root] + "[" + text(offset, binds_multiply) + " * items + " +
                (by_group_ ? "0" : "item") + "]";
@@ -879,7 +883,11 @@ std::string HostEmitter::element(ir::RootId root, const ir::Expression &offset) 
 
 std::string HostEmitter::root_argument(ir::RootId root) {
     const ir::Root &array = function_->roots[root];
-    if (function_ == &module_.kernel() && context_arrays_.contains(root))
+    const bool is_saved = function_ == &module_.kernel() && context_arrays_.contains(root);
+    if (is_saved && !array.type.tile.empty())
+        return roots_[root] + " + " + std::to_string(elements_of(array.type)) + " * " +
+               (by_group_ ? "0" : "item");
+    if (is_saved)
         throw CompileError({function_, array.inlined.get(), array.at},
                            "the private array " + array.name +
                                " is used on both sides of a barrier and given to a function; the "

@@ -335,7 +335,8 @@ Value Lowering::call_index(const FunctionRow &row, const Node &node,
             refuse(arguments[0]->at, sentence_of("there is no dimension ", dimension,
                                                  "; a launch has dimensions 0, 1 and 2"));
         made_index.number = static_cast<std::uint32_t>(dimension);
-        if (node.text != "linear")
+        // A tile operation has the linear id of any launch.
+        if (node.text != "linear" && source_->tile.empty())
             unit_.module.dimensions = std::max(unit_.module.dimensions, made_index.number + 1);
     }
     return made(std::move(made_index));

@@ -1,5 +1,6 @@
 // Device functions: compiled once for each combination of argument types and literals.
 #include "kernel/frontend/lowering.hpp"
+#include "kernel/frontend/tiles.hpp"
 
 #include "core/closest.hpp"
 
@@ -70,7 +71,9 @@ void add_operands(const Value &argument, ir::Expression &call) {
 
 Value Lowering::call_function(const Node &node,
                               const std::shared_ptr<const syntax::Function> &callee) {
-    const std::vector<Value> arguments = arguments_for(node, *callee);
+    std::vector<Value> arguments = arguments_for(node, *callee);
+    if (!callee->tile.empty())
+        prepare_tile_call(*callee, arguments, node.at);
     const Instantiation compiled = compiled_for(callee, arguments, node.at);
     Value result = compiled.result;
     result.at = node.at;
@@ -153,6 +156,10 @@ Instantiation Lowering::compiled_for(const std::shared_ptr<const syntax::Functio
     unit_.open.push_back(callee.get());
     ir::Function function = compiled_function(made_function, at);
     unit_.open.pop_back();
+    if (!callee->tile.empty()) {
+        function.tile = tile_operation_of(*callee, arguments);
+        made_function.has_effect = true;
+    }
     made_function.id = static_cast<std::uint32_t>(unit_.module.functions.size());
     unit_.module.functions.push_back(std::move(function));
     unit_.compiled.push_back(made_function);

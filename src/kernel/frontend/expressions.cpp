@@ -289,7 +289,9 @@ Value Lowering::array_attribute(const Value &array, const Node &node) {
     const View &view = *array.view;
     Value value;
     value.at = node.at;
-    if (node.text == "shape") {
+    if (!view.type.tile.empty() && (source_->tile.empty() || node.text != "block"))
+        return accumulator_attribute(array, node);
+    if (node.text == "shape" || !view.type.tile.empty()) {
         value.kind = Value::Kind::tuple;
         for (const ir::Expression &extent : view.extents)
             value.items.push_back(made(extent));

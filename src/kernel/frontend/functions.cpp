@@ -181,6 +181,7 @@ constexpr auto rows = [] {
         FunctionRow{"constant.array", Rule::array, "values, dtype=", ""},
         FunctionRow{"local.array", Rule::array, "shape, dtype", ""},
         FunctionRow{"private.array", Rule::array, "shape, dtype", ""},
+        FunctionRow{"tile.zeros", Rule::array, "shape, dtype=", ""},
         // Synchronization and communication between work-items
         FunctionRow{"barrier", Rule::barrier, "fence=", "work_group"},
         FunctionRow{"group_barrier", Rule::barrier, "scope=", "work_group"},

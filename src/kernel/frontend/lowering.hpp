@@ -227,6 +227,19 @@ private:
                             Position at);
     void store(const View &element, const Value &value, Position at);
 
+    // tiles.cpp
+    Value accumulator_attribute(const Value &accumulator, const Node &node);
+    Value tile_zeros(const Node &node, std::span<const Node *const> arguments);
+    // Checks a call of a tile operation. Literal offsets become passed values, because the text of
+    // some dialects takes them as arguments.
+    void prepare_tile_call(const syntax::Function &callee, std::vector<Value> &arguments,
+                           Position at) const;
+    void check_tile_matmul(const std::vector<Value> &arguments, Position at) const;
+    void check_tile_load(const std::vector<Value> &arguments) const;
+    void check_tile_store(const std::vector<Value> &arguments) const;
+    void take_tile_offsets(Value &offsets) const;
+    const View &local_tile(const Value &value, const std::string &what) const;
+
     // structs.cpp
     Value struct_value(const StructTypePtr &type, std::uint32_t ndim, Position at,
                        const std::function<Value(const StructType::Field &)> &number) const;

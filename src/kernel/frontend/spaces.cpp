@@ -103,6 +103,8 @@ Value Lowering::call_array(const FunctionRow &row, const Node &node,
                            std::span<const Node *const> arguments) {
     if (row.name == "constant.array")
         return constant_array(node, arguments);
+    if (row.name == "tile.zeros")
+        return tile_zeros(node, arguments);
     const bool is_local = row.name == "local.array";
     // The call must become a statement, because it concerns the whole group.
     changes_memory_ = changes_memory_ || is_local;

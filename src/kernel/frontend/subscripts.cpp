@@ -130,8 +130,12 @@ View Lowering::subscripted(const Value &array, std::span<const syntax::NodePtr> 
                "only arrays and tuples have elements, but this is " + array.type_name() +
                    (array.is_scalar() ? "; write it without brackets, or give an array" : ""));
     const View &whole = *array.view;
-    std::vector<Subscript> subscripts = subscripts_of(indices);
     const std::string &name = function_.roots[whole.root].shown;
+    if (!whole.type.tile.empty() && source_->tile.empty())
+        refuse(at, "`" + name + "` is an accumulator, whose elements are spread over the group's " +
+                       "work-items; write it to an array by tile.store(array, (row, column), " +
+                       name + ")");
+    std::vector<Subscript> subscripts = subscripts_of(indices);
     const auto is_index = [](const Subscript &each) {
         return !each.node || each.node->kind != Kind::ellipsis;
     };

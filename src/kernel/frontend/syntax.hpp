@@ -100,6 +100,7 @@ struct StructParameter {
 };
 
 struct Function : Source {
+    std::string tile;  // the tile operation that this function is; empty for other functions
     std::vector<Parameter> parameters;
     std::vector<StructParameter> structs;  // of a kernel; ordered by `first`
     std::vector<NodePtr> body;

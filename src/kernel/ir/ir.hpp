@@ -193,8 +193,17 @@ struct InferredType {
     std::vector<InferredType> items;  // a tuple's
 };
 
+// Operation on a tile that the work-items of a group run together. Its function's body is for
+// dialects without matrix units; the others have text of their own.
+struct TileOperation {
+    std::string name;          // "matmul", "load", "load_async", "commit", "wait", "store"
+    std::string precision;     // of matmul: "float32" or "tf32"
+    std::int64_t pending = 0;  // of wait: groups of loads that may stay in flight
+};
+
 struct Function {
     std::string name;
+    std::optional<TileOperation> tile;
     Type returns;  // nothing, a scalar or a tuple of scalars
     std::uint32_t parameter_count = 0;
     std::vector<Variable> variables;

@@ -16,7 +16,8 @@ using LocalSize = std::array<std::uint64_t, 3>;
 struct Target {
     Dialect dialect = Dialect::cpp;
     std::uint32_t dimensions = 1;  // of the launch, 1 … 3; in the others ids are 0 and sizes 1
-    // Local size of all launches of this code; host C++ only, where it gives loops constant bounds.
+    // Local size of all launches of this code, if it is known. Accumulators are divided by it, and
+    // in host C++ it gives loops constant bounds.
     LocalSize local_size{};
     // A thread shall execute several work-items, if the kernel allows that; CUDA and HIP only.
     bool coarsens = false;

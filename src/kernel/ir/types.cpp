@@ -66,6 +66,9 @@ std::string name_of(const Type &type) {
     case Type::Kind::scalar:
         return name_of(type.dtype);
     case Type::Kind::array:
+        if (!type.tile.empty())
+            return "accumulator of " + name_of(type.dtype) + "[" + std::to_string(type.tile[0]) +
+                   ", " + std::to_string(type.tile[1]) + "]";
         return std::string(type.read_only && type.space == Space::global ? "read-only " : "") +
                name_of(type.dtype) + "[" + dimensions_of(type) + "]" +
                std::string(place_of(type.space));

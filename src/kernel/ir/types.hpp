@@ -24,6 +24,9 @@ struct Type {
     bool read_only = false;           // writes are refused at compile time
     std::vector<std::int64_t> shape;  // empty: the extents are known at run time
     std::vector<Type> items;          // of a tuple
+    // For accumulators, which are private arrays of a block for each work-item: the extents of the
+    // group's tile. Dialects with matrix units place the elements in another order.
+    std::vector<std::int64_t> tile;
 
     bool operator==(const Type &) const = default;
 };

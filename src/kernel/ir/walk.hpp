@@ -115,6 +115,20 @@ inline bool is_group_function(const Statement &statement) {
     return !statement.expressions.empty() && statement.expressions[0].op == Op::group;
 }
 
+// True for a call of a function that is a tile operation.
+inline bool is_tile_operation(const Module &module, const Statement &statement) {
+    return statement.act == Act::evaluate && statement.expressions[0].op == Op::call &&
+           module.functions[statement.expressions[0].id].tile.has_value();
+}
+
+// True if a group of the kernel has accumulators or runs tile operations.
+inline bool has_tiles(const Module &module) {
+    return std::ranges::any_of(module.functions,
+                               [](const Function &each) { return each.tile.has_value(); }) ||
+           std::ranges::any_of(module.kernel().roots,
+                               [](const Root &root) { return !root.type.tile.empty(); });
+}
+
 // True for checks of debug builds.
 inline bool is_check(const Expression &expression) {
     return expression.op == Op::bound_check || expression.op == Op::assertion;

@@ -9,18 +9,22 @@
 namespace entrepot::kernel {
 
 void check_uniform(const ir::Module &module) {
-    if (!module.has_barriers)
+    if (!module.has_barriers && !ir::has_tiles(module))
         return;
     const ir::Function &kernel = module.kernel();
     Uniformity(module, kernel, Among::group)
         .for_each_statement([&](const ir::Statement &statement, const Divergence &divergence) {
             const bool is_barrier = statement.act == ir::Act::barrier,
-                       is_group = ir::is_group_function(statement);
-            if (!divergence || (!is_barrier && !is_group))
+                       is_group = ir::is_group_function(statement),
+                       is_tile = ir::is_tile_operation(module, statement);
+            if (!divergence || (!is_barrier && !is_group && !is_tile))
                 return;
             throw CompileError({&kernel, statement.inlined.get(),
-                                is_group ? statement.expressions[0].at : statement.at},
-                               std::string("this ") + (is_barrier ? "barrier" : "group function") +
+                                is_barrier ? statement.at : statement.expressions[0].at},
+                               std::string("this ") +
+                                   (is_barrier ? "barrier"
+                                    : is_group ? "group function"
+                                               : "tile operation") +
                                    " may not be reached by all work-items of a group, which then "
                                    "would wait forever; move it out of "
                                    "the condition, or make the condition the same for the group",

@@ -1,6 +1,6 @@
 // Inlines device functions that the work-items of a group run together: those with a barrier, a
-// group function or local memory. Barriers are checked within the kernel, and the host splits the
-// kernel at them.
+// group function, local memory or an accumulator, and callers of tile operations. Barriers are
+// checked within the kernel, and the host splits the kernel at them.
 #include "kernel/ir/build.hpp"
 #include "kernel/ir/module.hpp"
 #include "kernel/ir/walk.hpp"
@@ -20,12 +20,14 @@ using ir::Expression;
 using ir::Statement;
 using Block = std::vector<Statement>;
 
-bool has_barrier_or_local_memory(const ir::Function &function) {
+bool has_barrier_or_local_memory(const ir::Module &module, const ir::Function &function) {
     bool found = std::ranges::any_of(function.roots, [](const ir::Root &root) {
-        return root.type.space == Space::local && !root.parameter;
+        const bool is_of_group = root.type.space == Space::local || !root.type.tile.empty();
+        return is_of_group && !root.parameter;
     });
     ir::for_each_statement(function.body, [&](const Statement &statement) {
-        found = found || statement.act == Act::barrier || ir::is_group_function(statement);
+        found = found || statement.act == Act::barrier || ir::is_group_function(statement) ||
+                ir::is_tile_operation(module, statement);
     });
     return found;
 }
@@ -264,7 +266,7 @@ void inline_barrier_functions(ir::Module &module) {
     for (std::size_t i = 0; i < module.functions.size(); ++i) {
         ir::Function &function = module.functions[i];
         inline_calls(module, function, function.body, must_inline);
-        must_inline[i] = has_barrier_or_local_memory(function);
+        must_inline[i] = has_barrier_or_local_memory(module, function);
     }
 }
 

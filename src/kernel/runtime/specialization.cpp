@@ -176,6 +176,14 @@ std::size_t Specializations::local_sizes(const Key &key) const noexcept {
     return count;
 }
 
+bool Specializations::has_tiles(const Key &key) const noexcept {
+    const std::span<const std::uint64_t> words = key.words();
+    for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next)
+        if (node->made.compiled.has_tiles && std::ranges::equal(node->made.key, words))
+            return true;
+    return false;
+}
+
 const Specialization &Specializations::make(const Key &key, std::span<const Argument> arguments,
                                             const ep_range &range, const Device &device,
                                             const Context &context) {
@@ -189,7 +197,8 @@ const Specialization &Specializations::make(const Key &key, std::span<const Argu
         made.types.push_back(argument.type());
     const ep_dialect dialect = dialect_for(device, options_);
     made.dimensions = range.ndim;
-    if (dialect == EP_CPP && divides(range) && local_sizes(key) < max_local_sizes)
+    if (divides(range) &&
+        (dialect != EP_CPP || local_sizes(key) < max_local_sizes || has_tiles(key)))
         std::ranges::copy(range.local, made.local_size.begin());
     const auto translated = [&](bool coarsened) {
         made.coarsens = coarsened;
@@ -199,7 +208,7 @@ const Specialization &Specializations::make(const Key &key, std::span<const Argu
     translated(coarsens(range, device, false));
     if (made.coarsens && made.compiled.uses_groups && !coarsens(range, device, true))
         translated(false);
-    made.has_siblings = dialect == EP_CPP && made.compiled.uses_groups;
+    made.has_siblings = made.compiled.has_tiles || (dialect == EP_CPP && made.compiled.uses_groups);
     // The text of a kernel that does not tell groups apart is the same for every size.
     if (!made.has_siblings)
         made.local_size = {};

@@ -131,6 +131,8 @@ private:
     };
 
     std::size_t local_sizes(const Key &key) const noexcept;  // number of local sizes with code
+    // True if the code for these arguments needs a fixed local size.
+    bool has_tiles(const Key &key) const noexcept;
 
     std::shared_ptr<const syntax::Function> function_;
     Options options_;

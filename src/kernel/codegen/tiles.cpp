@@ -1,0 +1,231 @@
+// CUDA C++ and HIP C++ of tile operations: calls of the templates in tile_text.cpp.
+#include "kernel/codegen/device.hpp"
+#include "kernel/codegen/tile_text.hpp"
+#include "kernel/ir/build.hpp"
+#include "kernel/ir/numbers.hpp"
+#include "kernel/ir/walk.hpp"
+#include "kernel/ir/warps.hpp"
+#include <entrepot/core/assert.hpp>
+
+#include <algorithm>
+
+namespace entrepot::kernel {
+
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+// Work-items that execute an instruction of the matrix units together.
+std::int64_t lanes_of(Dialect dialect) { return dialect == Dialect::hip ? 64 : warp_items; }
+
+std::string kind_of(Dtype dtype, const std::string &precision) {
+    if (dtype == dtypes::float16)
+        return "TILE_FLOAT16";
+    if (dtype == dtypes::bfloat16)
+        return "TILE_BFLOAT16";
+    if (dtype == dtypes::float64)
+        return "TILE_FLOAT64";
+    return precision == "tf32" ? "TILE_TF32" : "TILE_FLOAT32";
+}
+
+// Variables that one statement assigns, with their values.
+std::map<ir::VariableId, const ir::Expression *> values_of(const ir::Function &function) {
+    std::map<ir::VariableId, const ir::Expression *> values;
+    std::map<ir::VariableId, int> assignments;
+    ir::for_each_statement(function.body, [&](const ir::Statement &statement) {
+        for (const ir::VariableId id : ir::assigned_by(statement))
+            ++assignments[id];
+        if (statement.act == ir::Act::assign)
+            values[statement.id] = &statement.expressions[0];
+    });
+    std::erase_if(values, [&](const auto &each) { return assignments[each.first] != 1; });
+    return values;
+}
+
+bool is_multiple(const ir::Expression &value, std::int64_t of,
+                 const std::map<ir::VariableId, const ir::Expression *> &values) {
+    const auto operand = [&](std::size_t i) { return is_multiple(value.operands[i], of, values); };
+    switch (value.op) {
+    case ir::Op::constant: {
+        const auto constant = build::constant_of(value);
+        return constant && *constant % of == 0;
+    }
+    case ir::Op::variable: {
+        const auto found = values.find(value.id);
+        return found != values.end() && is_multiple(*found->second, of, values);
+    }
+    case ir::Op::multiply:
+        return operand(0) || operand(1);
+    case ir::Op::add:
+    case ir::Op::subtract:
+        return operand(0) && operand(1);
+    case ir::Op::convert:
+        return is_integer(value.operands[0].type.dtype) && operand(0);
+    default:
+        return false;
+    }
+}
+
+}  // namespace
+
+// Reads the arguments of a call in order, as Lowering::call_function flattened them.
+struct DeviceEmitter::TileArguments {
+    struct Array {
+        ir::RootId root;  // in the caller
+        Type type;
+        ir::Expression offset;
+        std::vector<ir::Expression> extents, strides;
+    };
+
+    TileArguments(const ir::Function &callee, const ir::Expression &called)
+        : call(called), roots(ir::parameters_in_order(callee.roots)), function(callee) {}
+
+    ir::Expression scalar() { return call.operands.at(next_operand++); }
+
+    Array array() {
+        Array array{call.roots.at(next_root), function.roots[roots.at(next_root)].type, {}, {}, {}};
+        ++next_root;
+        array.offset = scalar();
+        for (std::uint32_t i = 0; i < array.type.ndim; ++i)
+            array.extents.push_back(
+                array.type.shape.empty() ? scalar() : build::integer(array.type.shape[i], call.at));
+        if (array.type.contiguous)
+            array.strides = {array.extents[1], build::integer(1, call.at)};
+        else
+            for (std::uint32_t i = 0; i < array.type.ndim; ++i)
+                array.strides.push_back(scalar());
+        return array;
+    }
+
+    const ir::Expression &call;
+    const std::vector<ir::RootId> roots;
+    const ir::Function &function;
+    std::size_t next_root = 0, next_operand = 0;
+};
+
+bool DeviceEmitter::has_own_text(const ir::Function &function) const {
+    return function.tile && is_cuda_like() && group_items() % lanes_of(dialect_.dialect) == 0;
+}
+
+std::int64_t DeviceEmitter::group_items() const {
+    std::int64_t items = 1;
+    for (const std::uint64_t extent : target_.local_size)
+        items *= std::max<std::int64_t>(static_cast<std::int64_t>(extent), 1);
+    return items;
+}
+
+void DeviceEmitter::add_tile_text() {
+    add_linear_ids();
+    const bool is_hip = is(Dialect::hip);
+    add_once("tile_kinds",
+             "enum { TILE_FLOAT16, TILE_BFLOAT16, TILE_TF32, TILE_FLOAT32, TILE_FLOAT64 };\n"
+             "enum { TILE_STRIDED, TILE_CONTIGUOUS, TILE_SWIZZLED };");
+    add_once("tile_dialect", std::string(is_hip ? tile_hip : tile_cuda));
+    add_once("tile_common", std::string(tile_common));
+    add_once("tile_matmul", std::string(is_hip ? tile_matmul_hip : tile_matmul_cuda));
+}
+
+const std::map<ir::RootId, std::vector<std::int64_t>> &DeviceEmitter::swizzled_tiles() {
+    if (swizzled_tiles_)
+        return *swizzled_tiles_;
+    const ir::Function &kernel = module_.kernel();
+    const auto values = values_of(kernel);
+    std::map<ir::RootId, Shape> &tiles = swizzled_tiles_.emplace();
+    std::set<ir::RootId> others;
+    const auto add_use = [&](const TileArguments::Array &array) {
+        const Shape &shape = array.type.shape;
+        if (array.type.space != Space::local)
+            return;
+        const bool fits = array.type.contiguous && shape.size() == 2 &&
+                          is_multiple(array.offset, shape[0] * shape[1], values) &&
+                          shape[1] * array.type.dtype.itemsize() % 16 == 0;
+        if (!fits || tiles.try_emplace(array.root, shape).first->second != shape)
+            others.insert(array.root);
+    };
+    ir::for_each_statement(kernel.body, [&](const ir::Statement &statement) {
+        if (statement.act == ir::Act::store)
+            others.insert(statement.id);
+        for (const ir::Expression &expression : statement.expressions)
+            ir::for_each_within(expression, [&](const ir::Expression &each) {
+                if (each.op == ir::Op::load || each.op == ir::Op::atomic)
+                    others.insert(each.id);
+                if (each.op != ir::Op::call)
+                    return;
+                const ir::Function &callee = module_.functions[each.id];
+                const std::string name = callee.tile ? callee.tile->name : "";
+                if (name != "matmul" && !name.starts_with("load")) {
+                    others.insert(each.roots.begin(), each.roots.end());
+                    return;
+                }
+                TileArguments arguments(callee, each);
+                add_use(arguments.array());
+                if (name == "matmul")
+                    add_use(arguments.array());
+            });
+    });
+    std::erase_if(tiles, [&](const auto &each) { return others.contains(each.first); });
+    return tiles;
+}
+
+void DeviceEmitter::write_tile_operation(const ir::Statement &statement) {
+    const ir::Expression &call = statement.expressions[0];
+    const ir::Function &callee = module_.functions[call.id];
+    const ir::TileOperation &tile = *callee.tile;
+    add_tile_text();
+    if (tile.name == "commit")
+        return out_.line("tile_commit();");
+    if (tile.name == "wait")
+        return out_.line("tile_wait<" + std::to_string(tile.pending) + ">();");
+    TileArguments arguments(callee, call);
+    const auto first = [&](const TileArguments::Array &array) {
+        const auto offset = build::constant_of(array.offset);
+        return root_argument(array.root) +
+               (offset && *offset == 0 ? "" : " + " + text(array.offset, binds_add + 1));
+    };
+    const auto layout = [&](const TileArguments::Array &array) -> std::string {
+        return swizzled_tiles().contains(array.root) ? "TILE_SWIZZLED"
+               : array.type.contiguous               ? "TILE_CONTIGUOUS"
+                                                     : "TILE_STRIDED";
+    };
+    const auto stride = [&](const TileArguments::Array &array) {
+        return "(int)" + text(array.strides[0], binds_unary);
+    };
+    const auto parts = [&](const TileArguments::Array &array) {
+        return first(array) + ", " + text(array.extents[0]) + ", " + text(array.extents[1]) + ", " +
+               text(array.strides[0]) + ", " + text(array.strides[1]);
+    };
+    const auto warps_of = [&](const Shape &extents) {
+        const auto grid =
+            warp_grid(extents[0], extents[1], group_items() / lanes_of(dialect_.dialect));
+        ENTREPOT_ASSERT(grid.has_value());
+        return std::to_string(grid->rows) + ", " + std::to_string(grid->columns);
+    };
+    const auto by = [](const Shape &extents) {
+        return std::to_string(extents[0]) + ", " + std::to_string(extents[1]);
+    };
+    if (tile.name == "matmul") {
+        const auto a = arguments.array(), b = arguments.array(), sums = arguments.array();
+        return out_.line("tile_matmul<" + kind_of(a.type.dtype, tile.precision) + ", " +
+                         by(sums.type.tile) + ", " + std::to_string(a.type.shape[1]) + ", " +
+                         warps_of(sums.type.tile) + ", " + layout(a) + ", " + layout(b) + ">(" +
+                         first(a) + ", " + stride(a) + ", " + first(b) + ", " + stride(b) + ", " +
+                         root_argument(sums.root) + ");");
+    }
+    if (tile.name == "store") {
+        const auto array = arguments.array();
+        const ir::Expression row = arguments.scalar(), column = arguments.scalar();
+        const auto sums = arguments.array();
+        return out_.line("tile_store<" + kind_of(array.type.dtype, "") + ", " + by(sums.type.tile) +
+                         ", " + warps_of(sums.type.tile) + ">(" + parts(array) + ", " + text(row) +
+                         ", " + text(column) + ", " + root_argument(sums.root) + ");");
+    }
+    ENTREPOT_ASSERT(tile.name.starts_with("load"));
+    const auto to = arguments.array(), array = arguments.array();
+    const ir::Expression row = arguments.scalar(), column = arguments.scalar();
+    out_.line("tile_load<" + storage_type(to.type.dtype) + ", " + by(to.type.shape) + ", " +
+              std::to_string(group_items()) + ", " + layout(to) + ", " +
+              (tile.name == "load_async" ? "true" : "false") + ">(" + first(to) + ", " +
+              stride(to) + ", " + parts(array) + ", " + text(row) + ", " + text(column) + ");");
+}
+
+}  // namespace entrepot::kernel
