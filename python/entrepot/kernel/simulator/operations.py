@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arithmetic
+from . import arithmetic, tiles
 from .arithmetic import dtype_of
 from .errors import AssertionKernelError, line_of_kernel, refuse
 from .groups import GLOBAL_FENCE, GROUP_OPERATIONS, LOCAL_FENCE, SUB_GROUP_SIZE, Meeting, Run
@@ -22,7 +22,7 @@ COLLECTIVE = frozenset(
 )
 
 #: Functions that make arrays; they are passed their location, a variable's name first.
-MAKE_ARRAYS = frozenset({"local.array", "private.array", "constant.array"})
+MAKE_ARRAYS = frozenset({"local.array", "private.array", "constant.array", "tile.zeros"})
 
 #: Python's functions with different semantics in a kernel.
 PYTHON: dict[Any, Callable[..., Any]] = {
@@ -172,10 +172,14 @@ def _memory(run: Run) -> dict[str, Callable[..., Any]]:
         array.flags.writeable = False
         return View(run, site[0], array, "constant")
 
+    def accumulator(shape: Any, dtype: Any = np.float32, *, site: _Site) -> Any:
+        return tiles.zeros(run, site[0], shape, dtype)
+
     return {
         "local.array": local_array,
         "private.array": private_array,
         "constant.array": constant_array,
+        "tile.zeros": accumulator,
     }
 
 
