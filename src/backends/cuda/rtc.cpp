@@ -99,8 +99,10 @@ std::string architecture_option(const Rtc &rtc, int compute_capability) {
                rtc.architectures.front() / 10, ".", rtc.architectures.front() % 10,
                " and newer, and the device has ", compute_capability / 10, ".",
                compute_capability % 10, ": an older compiler knows it");
+    // Instructions of this architecture alone, such as wgmma, need the suffix.
+    const bool has_own_instructions = best == 90 && best == compute_capability && rtc.major >= 12;
     return "--gpu-architecture=" + std::string(best == compute_capability ? "sm_" : "compute_") +
-           std::to_string(best);
+           std::to_string(best) + (has_own_instructions ? "a" : "");
 }
 
 // Header folders of the package or toolkit, which are beside the library's folder.

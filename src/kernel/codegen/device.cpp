@@ -204,7 +204,9 @@ void DeviceEmitter::write_local_arrays(const ir::Function &kernel) {
                       storage_type(root.type.dtype) + extent + "> " + roots_[i] + ";");
         else
             out_.line(std::string(dialect_.local_array) +
-                      (is_cuda_like() && ir::has_tiles(module_) ? "__align__(16) " : "") +
+                      (is_cuda_like() && ir::has_tiles(module_)
+                           ? "__align__(" + std::to_string(local_alignment()) + ") "
+                           : "") +
                       storage_type(root.type.dtype) + " " + roots_[i] + extent + ";");
     }
 }
@@ -216,15 +218,15 @@ void DeviceEmitter::write_launch_memory(const ir::Function &kernel) {
     const auto place = [&](ir::RootId i, const std::string &bytes) {
         const std::string type = storage_type(kernel.roots[i].type.dtype);
         if (before.empty())
-            out_.line(
-                "extern __shared__ unsigned char launch_memory[] __attribute__((aligned(16)));");
+            out_.line("extern __shared__ unsigned char launch_memory[] __attribute__((aligned(" +
+                      std::to_string(local_alignment()) + ")));");
         out_.line(type + " *" + roots_[i] + " = (" + type + " *)" +
                   (before.empty() ? "launch_memory" : "(launch_memory + " + before + ")") + ";");
         before += (before.empty() ? "" : " + ") + bytes;
     };
     if (launches_arrays_)
         for (const ir::RootId i : own_local_arrays(kernel))
-            place(i, std::to_string(aligned_to_16(bytes_of(kernel.roots[i].type))));
+            place(i, std::to_string(aligned_bytes(kernel.roots[i].type)));
     for (std::uint32_t parameter = 0; parameter < kernel.parameter_count; ++parameter)
         for (ir::RootId i = 0; i < kernel.roots.size(); ++i) {
             const ir::Root &root = kernel.roots[i];
@@ -249,8 +251,17 @@ std::vector<ir::RootId> DeviceEmitter::own_local_arrays(const ir::Function &kern
 std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
     std::uint64_t bytes = 0;
     for (const ir::RootId i : own_local_arrays(kernel))
-        bytes += aligned_to_16(bytes_of(kernel.roots[i].type));
+        bytes += aligned_bytes(kernel.roots[i].type);
     return bytes;
+}
+
+// wgmma repeats the layout of a tile every 1024 bytes.
+std::uint64_t DeviceEmitter::local_alignment() const {
+    return is(Dialect::cuda) && ir::has_tiles(module_) ? 1024 : 16;
+}
+
+std::uint64_t DeviceEmitter::aligned_bytes(const Type &array) const {
+    return (bytes_of(array) + local_alignment() - 1) / local_alignment() * local_alignment();
 }
 
 // Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) accesses wrong elements of

@@ -46,6 +46,8 @@ private:
     // Arrays that local.array creates.
     std::vector<ir::RootId> own_local_arrays(const ir::Function &kernel) const;
     std::uint64_t own_local_bytes(const ir::Function &kernel) const;
+    std::uint64_t local_alignment() const;
+    std::uint64_t aligned_bytes(const Type &array) const;
     std::string fence(ir::Scope scope, ir::Order order, std::uint8_t fences);
 
     bool miscompiles_private_stores() const;
@@ -90,9 +92,18 @@ private:
     bool has_own_text(const ir::Function &function) const override;
     std::int64_t group_items() const;
     void add_tile_text();
-    // Local arrays that only tile operations access, always as tiles of one shape. The text may
-    // place their elements in another order.
-    const std::map<ir::RootId, std::vector<std::int64_t>> &swizzled_tiles();
+    // Order of the elements in local arrays and accumulators.
+    struct TileLayouts {
+        // Layouts of the local arrays that only tile operations access, always as tiles of one
+        // shape. Other local arrays are row-major.
+        std::map<ir::RootId, std::string> of_tiles;
+        std::map<ir::RootId, std::string> kinds;  // of the products that an accumulator sums up;
+                                                  // empty if they differ
+        std::map<ir::RootId, std::set<std::pair<ir::RootId, ir::RootId>>> factors;  // likewise
+    };
+    const TileLayouts &tile_layouts();
+    std::string tile_layout(ir::RootId root, const Type &type);
+    std::string order_of_sums(ir::RootId root);
     struct TileArguments;
     void write_tile_operation(const ir::Statement &statement);
 
@@ -106,8 +117,7 @@ private:
     std::optional<Definitions> definitions_;  // of the kernel, made when first needed
     std::optional<int> id_equalities_;        // in the kernel, counted when first needed
     std::set<std::string> pragmas_;
-    // Made when first needed.
-    std::optional<std::map<ir::RootId, std::vector<std::int64_t>>> swizzled_tiles_;
+    std::optional<TileLayouts> tile_layouts_;  // made when first needed
     std::string scratch_;
     std::uint32_t scratch_bytes_ = 0;
     std::uint64_t group_functions_bytes_ = 0;  // local memory of group functions

@@ -6,9 +6,16 @@ namespace entrepot::kernel {
 // lane / 4 and lane / 4 + 8. Its columns are 2 * (lane % 4) and the next one.
 const std::string_view tile_cuda = R"(#define TILE_LANES 32
 #define TILE_FRAGMENT_COLUMNS 8
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define TILE_WGMMA
+#endif
 
-static __device__ __forceinline__ int tile_row(int lane, int i) { return lane / 4 + i / 2 * 8; }
-static __device__ __forceinline__ int tile_column(int lane, int i) { return lane % 4 * 2 + i % 2; }
+static __device__ __forceinline__ unsigned tile_row(unsigned lane, unsigned i) {
+    return lane / 4 + i / 2 * 8;
+}
+static __device__ __forceinline__ unsigned tile_column(unsigned lane, unsigned i) {
+    return lane % 4 * 2 + i % 2;
+}
 
 static __device__ __forceinline__ float tile_from_float16(unsigned short bits) {
     float value;
@@ -45,9 +52,13 @@ static __device__ __forceinline__ void tile_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
+// wgmma reads local memory through another proxy, for which the fence orders the writes.
 template <int PENDING> static __device__ __forceinline__ void tile_wait() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#endif
+#ifdef TILE_WGMMA
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
 
@@ -102,8 +113,12 @@ const std::string_view tile_hip = R"(#define TILE_LANES 64
 #define TILE_MFMA
 #endif
 
-static __device__ __forceinline__ int tile_row(int lane, int i) { return lane / 16 * 4 + i; }
-static __device__ __forceinline__ int tile_column(int lane, int i) { return lane % 16; }
+static __device__ __forceinline__ unsigned tile_row(unsigned lane, unsigned i) {
+    return lane / 16 * 4 + i;
+}
+static __device__ __forceinline__ unsigned tile_column(unsigned lane, unsigned) {
+    return lane % 16;
+}
 
 static __device__ __forceinline__ float tile_from_float16(unsigned short bits) {
     return (float)__builtin_bit_cast(_Float16, bits);
@@ -164,18 +179,60 @@ static __device__ __forceinline__ typename tile_types<KIND>::element tile_elemen
         return value;
 }
 
-// Offset of an element in local memory. In TILE_SWIZZLED, chunks of 16 bytes change places within a
-// row, so that the same chunk of 8 rows is in different banks.
-template <class T, int LAYOUT, int COLUMNS>
-static __device__ __forceinline__ int tile_offset(int row, int column, int stride) {
-    if constexpr (LAYOUT != TILE_SWIZZLED)
+// Number of the work-item in its group. The mask tells compilers that it has 10 bits, so that they
+// can combine its bits with constants.
+static __device__ __forceinline__ unsigned tile_item() { return group_thread() & 1023; }
+
+// Columns of a panel: those of 128 bytes, or fewer if they do not divide a row.
+template <class T> static __device__ constexpr int tile_panel(int columns) {
+    const int chunk = 16 / sizeof(T), chunks = columns / chunk, lowest = chunks & -chunks;
+    return (lowest < 8 ? lowest : 8) * chunk;
+}
+
+// Offset of an element in local memory. TILE_SWIZZLED and TILE_ROTATED store panels of rows, one
+// after the other. Chunks of 16 bytes change places within a row of a panel, so that the same chunk
+// of 8 rows is in different banks. TILE_SWIZZLED is the layout that wgmma knows. In TILE_ROTATED,
+// lanes that read 4 rows of 8 columns of 4 bytes use all banks.
+template <class T, int LAYOUT, int ROWS, int COLUMNS>
+static __device__ __forceinline__ unsigned tile_offset(unsigned row, unsigned column, int stride) {
+    if constexpr (LAYOUT != TILE_SWIZZLED && LAYOUT != TILE_ROTATED) {
         return row * (LAYOUT == TILE_STRIDED ? stride : COLUMNS) + column;
-    constexpr int chunk = 16 / sizeof(T), chunks = COLUMNS / chunk, lowest = chunks & -chunks;
-    constexpr int places = lowest < 8 ? lowest : 8, rows_of_banks = chunks < 8 ? 8 / places : 1;
-    int place = row / rows_of_banks % places;
-    if (sizeof(T) >= 4 && places == 8)  // lanes that read 4 rows of 8 columns use all banks
-        place = (place & 3) << 1 | place >> 2;
-    return row * COLUMNS + (column ^ place * chunk);
+    } else {
+        constexpr unsigned chunk = 16 / sizeof(T), panel = tile_panel<T>(COLUMNS);
+        constexpr unsigned places = panel / chunk;
+        unsigned place = row / (8 / places) % places;
+        if (LAYOUT == TILE_ROTATED && places == 8)
+            place = (place & 3) << 1 | place >> 2;
+        return column / panel * (ROWS * panel) + row * panel + (column % panel ^ place * chunk);
+    }
+}
+
+// Copies chunks of 16 bytes. If the number of work-items allows it, each has one column of chunks,
+// so that its addresses differ by constants.
+template <class T, int ROWS, int COLUMNS, int ITEMS, int LAYOUT>
+static __device__ __forceinline__ void tile_load_chunks(T *tile, const T *first, long long stride) {
+    constexpr int chunk = 16 / sizeof(T), across = COLUMNS / chunk, count = ROWS * across;
+    const unsigned item = tile_item();
+    if constexpr (ITEMS % across == 0 && count % ITEMS == 0) {
+        constexpr int step = ITEMS / across;
+        const unsigned r = item / across, c = item % across * chunk;
+        const T *from = first + r * stride + c;
+#pragma unroll
+        for (int i = 0; i < count / ITEMS; ++i) {
+            const unsigned offset = step % 8 == 0
+                                   ? tile_offset<T, LAYOUT, ROWS, COLUMNS>(r, c, 0) +
+                                         tile_offset<T, LAYOUT, ROWS, COLUMNS>(i * step, 0, 0)
+                                   : tile_offset<T, LAYOUT, ROWS, COLUMNS>(r + i * step, c, 0);
+            tile_copy(tile + offset, from, 16);
+            from += step * stride;
+        }
+    } else {
+        for (unsigned number = item; number < count; number += ITEMS) {
+            const unsigned r = number / across, c = number % across * chunk;
+            tile_copy(tile + tile_offset<T, LAYOUT, ROWS, COLUMNS>(r, c, 0),
+                      first + r * stride + c, 16);
+        }
+    }
 }
 
 template <class T, int ROWS, int COLUMNS, int ITEMS, int LAYOUT, bool ASYNC>
@@ -183,83 +240,110 @@ static __device__ __forceinline__ void tile_load(T *tile, int tile_stride, const
                                                  long long rows, long long columns,
                                                  long long stride, long long column_stride,
                                                  long long row, long long column) {
-    const int item = group_thread();
-    constexpr int chunk = 16 / sizeof(T), across = COLUMNS / chunk, count = ROWS * across;
-    if (LAYOUT != TILE_STRIDED && COLUMNS % chunk == 0 && column_stride == 1 &&
-        stride % chunk == 0 && column % chunk == 0 && row >= 0 && column >= 0 &&
-        (unsigned long long)array % 16 == 0) {
-        const bool is_inside = row + ROWS <= rows && column + COLUMNS <= columns;
-#pragma unroll
-        for (int i = 0; i < (count + ITEMS - 1) / ITEMS; ++i) {
-            const int number = item + i * ITEMS;
-            if (count % ITEMS != 0 && number >= count)
-                break;
-            const int r = number / (across ? across : 1), c = (number - r * across) * chunk;
-            T *const to = tile + tile_offset<T, LAYOUT, COLUMNS>(r, c, 0);
-            int bytes = 16;
-            if (!is_inside) {
+    constexpr int chunk = 16 / sizeof(T);
+    bool has_chunks = false;
+    if constexpr (LAYOUT != TILE_STRIDED && COLUMNS % chunk == 0) {
+        has_chunks = column_stride == 1 && stride % chunk == 0 && column % chunk == 0 &&
+                     row >= 0 && column >= 0 && (unsigned long long)array % 16 == 0;
+        if (has_chunks && row + ROWS <= rows && column + COLUMNS <= columns)
+            tile_load_chunks<T, ROWS, COLUMNS, ITEMS, LAYOUT>(
+                tile, array + row * stride + column, stride);
+        else if (has_chunks)
+            for (unsigned number = tile_item(); number < ROWS * COLUMNS / chunk; number += ITEMS) {
+                const unsigned r = number / (COLUMNS / chunk), c = number % (COLUMNS / chunk) * chunk;
                 const long long left = row + r < rows ? columns - column - c : 0;
-                bytes = left <= 0 ? 0 : left >= chunk ? 16 : (int)left * (int)sizeof(T);
+                const int elements = left <= 0 ? 0 : left >= chunk ? chunk : (int)left;
+                tile_copy(tile + tile_offset<T, LAYOUT, ROWS, COLUMNS>(r, c, 0),
+                          elements == 0 ? array : array + (row + r) * stride + column + c,
+                          elements * (int)sizeof(T));
             }
-            tile_copy(to, bytes == 0 ? array : array + (row + r) * stride + column + c, bytes);
-        }
-        if (!ASYNC) {
-            tile_commit();
-            tile_wait<0>();
-        }
-        return;
     }
-    for (int number = item; number < ROWS * COLUMNS; number += ITEMS) {
-        const int r = number / COLUMNS, c = number % COLUMNS;
-        const long long from_row = row + r, from_column = column + c;
-        const bool is_inside =
-            from_row >= 0 && from_row < rows && from_column >= 0 && from_column < columns;
-        tile[tile_offset<T, LAYOUT, COLUMNS>(r, c, tile_stride)] =
-            is_inside ? array[from_row * stride + from_column * column_stride] : T();
+    if (!has_chunks)
+        for (unsigned number = tile_item(); number < ROWS * COLUMNS; number += ITEMS) {
+            const unsigned r = number / COLUMNS, c = number % COLUMNS;
+            const long long from_row = row + r, from_column = column + c;
+            const bool is_inside =
+                from_row >= 0 && from_row < rows && from_column >= 0 && from_column < columns;
+            tile[tile_offset<T, LAYOUT, ROWS, COLUMNS>(r, c, tile_stride)] =
+                is_inside ? array[from_row * stride + from_column * column_stride] : T();
+        }
+    if (!ASYNC) {
+        tile_commit();
+        tile_wait<0>();
     }
 }
+
+// The part of a warp: `down` blocks of 16 rows, which are ROWS * 16 rows apart, and `across`
+// fragments of columns.
+template <int M, int N, int WARPS, int ROWS> struct tile_warp {
+    static constexpr int columns = WARPS / ROWS, down = M / ROWS / 16,
+                         across = N / columns / TILE_FRAGMENT_COLUMNS;
+    const unsigned lane, top, left;
+
+    __device__ __forceinline__ tile_warp(unsigned item)
+        : lane(item % TILE_LANES), top(item / TILE_LANES % ROWS * 16),
+          left(item / TILE_LANES / ROWS * (across * TILE_FRAGMENT_COLUMNS)) {}
+    static __device__ __forceinline__ unsigned row(unsigned i) { return i * (ROWS * 16); }
+};
 
 // Calls visit(number in the accumulator, row, column) for the elements of this work-item.
-template <int M, int N, int WARP_ROWS, int WARP_COLUMNS, class Visit>
+template <int M, int N, int WARPS, int ROWS, class Visit>
 static __device__ __forceinline__ void tile_for_each(Visit visit) {
-    constexpr int down = M / WARP_ROWS / 16, across = N / WARP_COLUMNS / TILE_FRAGMENT_COLUMNS;
-    const int item = group_thread(), lane = item % TILE_LANES, warp = item / TILE_LANES;
-    const int top = warp / WARP_COLUMNS * (down * 16),
-              left = warp % WARP_COLUMNS * (across * TILE_FRAGMENT_COLUMNS);
+    typedef tile_warp<M, N, WARPS, ROWS> Warp;
+    const Warp warp(tile_item());
 #pragma unroll
-    for (int i = 0; i < down; ++i)
+    for (int i = 0; i < Warp::down; ++i)
 #pragma unroll
-        for (int j = 0; j < across; ++j)
+        for (int j = 0; j < Warp::across; ++j)
 #pragma unroll
             for (int e = 0; e < 4; ++e)
-                visit((i * across + j) * 4 + e, top + i * 16 + tile_row(lane, e),
-                      left + j * TILE_FRAGMENT_COLUMNS + tile_column(lane, e));
+                visit((i * Warp::across + j) * 4 + e,
+                      warp.top + Warp::row(i) + tile_row(warp.lane, e),
+                      warp.left + j * TILE_FRAGMENT_COLUMNS + tile_column(warp.lane, e));
 }
 
-template <int KIND, int M, int N, int WARP_ROWS, int WARP_COLUMNS, class Sum>
+// Order of the elements of an accumulator, for the instructions that add to it.
+template <int M, int N, int WARPS, int SUMS> static __device__ constexpr int tile_order() {
+#ifdef TILE_WGMMA
+    if (SUMS == TILE_GROUPS && M % 64 == 0 && WARPS % 4 == 0 && N % (WARPS / 4 * 64) == 0 &&
+        N / (WARPS / 4) <= 256)
+        return TILE_GROUPS;
+    if (SUMS == TILE_TRANSPOSED && N % 64 == 0 && WARPS % 4 == 0 && M % (WARPS / 4 * 16) == 0 &&
+        M / (WARPS / 4) <= 256)
+        return TILE_TRANSPOSED;
+#endif
+    return TILE_WARPS;
+}
+
+template <int KIND, int M, int N, int WARPS, int ROWS, int SUMS, class Sum>
 static __device__ __forceinline__ void
 tile_store(typename tile_types<KIND>::element *array, long long rows, long long columns,
            long long stride, long long column_stride, long long row, long long column,
            const Sum *sums) {
     const bool is_inside = row >= 0 && column >= 0 && row + M <= rows && column + N <= columns;
-    tile_for_each<M, N, WARP_ROWS, WARP_COLUMNS>([&](int number, int r, int c) {
+    const auto write = [&](int number, unsigned r, unsigned c) {
         const long long to_row = row + r, to_column = column + c;
-        if (is_inside ||
-            (to_row >= 0 && to_row < rows && to_column >= 0 && to_column < columns))
+        if (is_inside || (to_row >= 0 && to_row < rows && to_column >= 0 && to_column < columns))
             array[to_row * stride + to_column * column_stride] = tile_element<KIND>(sums[number]);
-    });
+    };
+    constexpr int order = tile_order<M, N, WARPS, SUMS>();
+    if constexpr (order == TILE_TRANSPOSED)
+        tile_for_each<N, M, WARPS, 4>([&](int number, unsigned c, unsigned r) { write(number, r, c); });
+    else
+        tile_for_each<M, N, WARPS, order == TILE_GROUPS ? 4 : ROWS>(write);
 }
 
 // The product of a warp's part by fused multiply-adds.
-template <int KIND, int M, int N, int K, int WARP_ROWS, int WARP_COLUMNS, int LAYOUT_A,
-          int LAYOUT_B>
+template <int KIND, int M, int N, int K, int WARPS, int ROWS, int LAYOUT_A, int LAYOUT_B>
 static __device__ __forceinline__ void
 tile_loops(const typename tile_types<KIND>::element *a, int stride_a,
            const typename tile_types<KIND>::element *b, int stride_b,
-           typename tile_types<KIND>::sum *sums, int top, int left, int lane) {
+           typename tile_types<KIND>::sum *sums) {
     typedef typename tile_types<KIND>::element T;
     typedef typename tile_types<KIND>::sum Sum;
-    constexpr int down = M / WARP_ROWS / 16, across = N / WARP_COLUMNS / TILE_FRAGMENT_COLUMNS;
+    typedef tile_warp<M, N, WARPS, ROWS> Warp;
+    const Warp warp(tile_item());
+    constexpr int down = Warp::down, across = Warp::across;
 #pragma unroll 4
     for (int k = 0; k < K; ++k) {
         Sum factors[across][4];
@@ -267,14 +351,14 @@ tile_loops(const typename tile_types<KIND>::element *a, int stride_a,
         for (int j = 0; j < across; ++j)
 #pragma unroll
             for (int e = 0; e < 4; ++e)
-                factors[j][e] = tile_value<KIND>(b[tile_offset<T, LAYOUT_B, N>(
-                    k, left + j * TILE_FRAGMENT_COLUMNS + tile_column(lane, e), stride_b)]);
+                factors[j][e] = tile_value<KIND>(b[tile_offset<T, LAYOUT_B, K, N>(
+                    k, warp.left + j * TILE_FRAGMENT_COLUMNS + tile_column(warp.lane, e), stride_b)]);
 #pragma unroll
         for (int i = 0; i < down; ++i)
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
-                const Sum factor = tile_value<KIND>(a[tile_offset<T, LAYOUT_A, K>(
-                    top + i * 16 + tile_row(lane, e), k, stride_a)]);
+                const Sum factor = tile_value<KIND>(a[tile_offset<T, LAYOUT_A, M, K>(
+                    warp.top + Warp::row(i) + tile_row(warp.lane, e), k, stride_a)]);
 #pragma unroll
                 for (int j = 0; j < across; ++j)
                     sums[(i * across + j) * 4 + e] += factor * factors[j][e];
@@ -286,18 +370,18 @@ tile_loops(const typename tile_types<KIND>::element *a, int stride_a,
 const std::string_view tile_matmul_cuda = R"(
 #if __CUDA_ARCH__ >= 800
 // The part of `a` for 16 rows, and of `b` for 16 columns, at one step of mma.sync.
-template <int KIND, int K, int LAYOUT>
+template <int KIND, int M, int K, int LAYOUT>
 static __device__ __forceinline__ void
-tile_fragment_a(unsigned *to, const typename tile_types<KIND>::element *a, int stride, int top,
-                int k, int lane) {
+tile_fragment_a(unsigned *to, const typename tile_types<KIND>::element *a, int stride,
+                unsigned top, unsigned k, unsigned lane) {
     typedef typename tile_types<KIND>::element T;
     if constexpr (LAYOUT != TILE_STRIDED) {
-        tile_ldmatrix(to, a + tile_offset<T, LAYOUT, K>(top + lane % 16,
+        tile_ldmatrix(to, a + tile_offset<T, LAYOUT, M, K>(top + lane % 16,
                                                         k + lane / 16 * (16 / (int)sizeof(T)), 0));
     } else {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const int row = top + lane / 4 + i % 2 * 8;
+            const unsigned row = top + lane / 4 + i % 2 * 8;
             if constexpr (sizeof(T) == 2) {
                 const T *const from = a + row * stride + k + lane % 4 * 2 + i / 2 * 8;
                 to[i] = from[0] | (unsigned)from[1] << 16;
@@ -311,19 +395,19 @@ tile_fragment_a(unsigned *to, const typename tile_types<KIND>::element *a, int s
         for (int i = 0; i < 4; ++i)
             to[i] = tile_tf32(to[i]);
 }
-template <int KIND, int N, int LAYOUT>
+template <int KIND, int K, int N, int LAYOUT>
 static __device__ __forceinline__ void
-tile_fragment_b(unsigned *to, const typename tile_types<KIND>::element *b, int stride, int left,
-                int k, int lane) {
+tile_fragment_b(unsigned *to, const typename tile_types<KIND>::element *b, int stride,
+                unsigned left, unsigned k, unsigned lane) {
     typedef typename tile_types<KIND>::element T;
     if constexpr (KIND == TILE_TF32) {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            to[i] = tile_tf32(__float_as_uint(b[tile_offset<T, LAYOUT, N>(
+            to[i] = tile_tf32(__float_as_uint(b[tile_offset<T, LAYOUT, K, N>(
                 k + lane % 4 + i % 2 * 4, left + lane / 4 + i / 2 * 8, stride)]));
     } else if constexpr (LAYOUT != TILE_STRIDED) {
         tile_ldmatrix_transposed(
-            to, b + tile_offset<T, LAYOUT, N>(k + lane % 16, left + lane / 16 * 8, 0));
+            to, b + tile_offset<T, LAYOUT, K, N>(k + lane % 16, left + lane / 16 * 8, 0));
     } else {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -335,28 +419,116 @@ tile_fragment_b(unsigned *to, const typename tile_types<KIND>::element *b, int s
 }
 #endif
 
-template <int KIND, int M, int N, int K, int WARP_ROWS, int WARP_COLUMNS, int LAYOUT_A,
-          int LAYOUT_B>
+#ifdef TILE_WGMMA
+static __device__ __forceinline__ void tile_wgmma_begin() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+static __device__ __forceinline__ void tile_wgmma_end() {
+    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+
+// Describes a swizzled tile in local memory (PTX ISA, "Matrix Descriptor Format"). Panels are `next`
+// bytes apart, and blocks of 8 rows are `eight` bytes apart.
+template <int PANEL_BYTES>
+static __device__ __forceinline__ unsigned long long tile_descriptor(const void *first, int next,
+                                                                     int eight) {
+    constexpr unsigned long long mode = PANEL_BYTES == 128 ? 1 : PANEL_BYTES == 64 ? 2 : 3;
+    return ((unsigned)__cvta_generic_to_shared(first) & 0x3ffff) >> 4 |
+           (unsigned long long)(next >> 4) << 16 | (unsigned long long)(eight >> 4) << 32 |
+           mode << 62;
+}
+
+// Instructions of one precision with 64 rows and N columns; the kernel's text has those it needs.
+template <int KIND, int N> struct tile_wgmma;
+
+// Four warps multiply 64 rows of `a` by N / (WARPS / 4) columns of `b`, both in local memory.
+template <int KIND, int M, int N, int K, int WARPS>
+static __device__ __forceinline__ void tile_matmul_of_groups(const unsigned short *a,
+                                                             const unsigned short *b, float *sums) {
+    constexpr int columns = N / (WARPS / 4), panel_a = tile_panel<unsigned short>(K);
+    const unsigned left = tile_item() / 128 * columns;
+    tile_wgmma_begin();
+#pragma unroll
+    for (int k = 0; k < K; k += 16) {
+        const unsigned long long of_b =
+            tile_descriptor<128>(b + left * K + k * 64, K * 128, 8 * 128);
+#pragma unroll
+        for (int i = 0; i < M / 64; ++i)
+            tile_wgmma<KIND, columns>::run(
+                sums + i * (columns / 2),
+                tile_descriptor<panel_a * 2>(
+                    a + k / panel_a * (M * panel_a) + i * 64 * panel_a + k % panel_a, 0,
+                    8 * panel_a * 2),
+                of_b);
+    }
+    tile_wgmma_end();
+}
+
+// Tensor cores read tiles of 4-byte elements along k only, which is how `a` is stored. Therefore the
+// sums are those of the transposed product, and `b` is in registers.
+template <int M, int N, int K, int WARPS>
+static __device__ __forceinline__ void tile_matmul_transposed(const float *a, const float *b,
+                                                              float *sums) {
+    constexpr int rows = M / (WARPS / 4), panel = tile_panel<float>(K);
+    const unsigned item = tile_item(), lane = item % 32, left = item / 32 % 4 * 16;
+    const unsigned top = item / 128 * rows;
+    unsigned of_b[K / 8][N / 64][4];
+#pragma unroll
+    for (int k = 0; k < K / 8; ++k)
+#pragma unroll
+        for (int i = 0; i < N / 64; ++i)
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+                of_b[k][i][e] = tile_tf32(__float_as_uint(b[tile_offset<float, TILE_ROTATED, K, N>(
+                    k * 8 + lane % 4 + e / 2 * 4, i * 64 + left + lane / 4 + e % 2 * 8, 0)]));
+    tile_wgmma_begin();
+#pragma unroll
+    for (int k = 0; k < K / 8; ++k) {
+        const unsigned long long of_a = tile_descriptor<panel * 4>(
+            a + k * 8 / panel * (M * panel) + top * panel + k * 8 % panel, 0, 8 * panel * 4);
+#pragma unroll
+        for (int i = 0; i < N / 64; ++i)
+            tile_wgmma<TILE_TF32, rows>::run(sums + i * (rows / 2), of_b[k][i], of_a);
+    }
+    tile_wgmma_end();
+}
+#endif
+
+template <int KIND, int M, int N, int K, int WARPS, int ROWS, int SUMS, int LAYOUT_A, int LAYOUT_B>
 static __device__ __forceinline__ void
 tile_matmul(const typename tile_types<KIND>::element *a, int stride_a,
             const typename tile_types<KIND>::element *b, int stride_b,
             typename tile_types<KIND>::sum *sums) {
-    constexpr int down = M / WARP_ROWS / 16, across = N / WARP_COLUMNS / 8;
-    const int item = group_thread(), lane = item % 32, warp = item / 32;
-    const int top = warp / WARP_COLUMNS * (down * 16), left = warp % WARP_COLUMNS * (across * 8);
+    constexpr int order = tile_order<M, N, WARPS, SUMS>();
+#ifdef TILE_WGMMA
+    if constexpr (order == TILE_GROUPS) {
+        tile_matmul_of_groups<KIND, M, N, K, WARPS>(a, b, sums);
+        return;
+    }
+    if constexpr (order == TILE_TRANSPOSED) {
+        tile_matmul_transposed<M, N, K, WARPS>(a, b, sums);
+        return;
+    }
+#endif
 #if __CUDA_ARCH__ >= 800
-    if constexpr (KIND == TILE_FLOAT64) {
+    typedef tile_warp<M, N, WARPS, ROWS> Warp;
+    const Warp warp(tile_item());
+    constexpr int down = Warp::down, across = Warp::across;
+    const unsigned lane = warp.lane, top = warp.top, left = warp.left;
+    if constexpr (order != TILE_WARPS) {
+        return;
+    } else if constexpr (KIND == TILE_FLOAT64) {
 #pragma unroll
         for (int k = 0; k < K; k += 4) {
             double factors[across];
 #pragma unroll
             for (int j = 0; j < across; ++j)
-                factors[j] = b[tile_offset<double, LAYOUT_B, N>(
+                factors[j] = b[tile_offset<double, LAYOUT_B, K, N>(
                     k + lane % 4, left + j * 8 + lane / 4, stride_b)];
 #pragma unroll
             for (int i = 0; i < down * 2; ++i) {
-                const double factor = a[tile_offset<double, LAYOUT_A, K>(
-                    top + i * 8 + lane / 4, k + lane % 4, stride_a)];
+                const double factor = a[tile_offset<double, LAYOUT_A, M, K>(
+                    top + Warp::row(i / 2) + i % 2 * 8 + lane / 4, k + lane % 4, stride_a)];
 #pragma unroll
                 for (int j = 0; j < across; ++j)
                     tile_mma_float64(sums + ((i / 2 * across + j) * 2 + i % 2) * 2, factor,
@@ -371,10 +543,12 @@ tile_matmul(const typename tile_types<KIND>::element *a, int stride_a,
             unsigned of_a[down][4], of_b[across / 2][4];
 #pragma unroll
             for (int i = 0; i < down; ++i)
-                tile_fragment_a<KIND, K, LAYOUT_A>(of_a[i], a, stride_a, top + i * 16, k, lane);
+                tile_fragment_a<KIND, M, K, LAYOUT_A>(of_a[i], a, stride_a, top + Warp::row(i), k,
+                                                      lane);
 #pragma unroll
             for (int j = 0; j < across / 2; ++j)
-                tile_fragment_b<KIND, N, LAYOUT_B>(of_b[j], b, stride_b, left + j * 16, k, lane);
+                tile_fragment_b<KIND, K, N, LAYOUT_B>(of_b[j], b, stride_b, left + j * 16, k,
+                                                      lane);
 #pragma unroll
             for (int i = 0; i < down; ++i)
 #pragma unroll
@@ -384,23 +558,22 @@ tile_matmul(const typename tile_types<KIND>::element *a, int stride_a,
         return;
     }
 #endif
-    tile_loops<KIND, M, N, K, WARP_ROWS, WARP_COLUMNS, LAYOUT_A, LAYOUT_B>(a, stride_a, b, stride_b,
-                                                                           sums, top, left, lane);
+    tile_loops<KIND, M, N, K, WARPS, ROWS, LAYOUT_A, LAYOUT_B>(a, stride_a, b, stride_b, sums);
 }
 )";
 
 const std::string_view tile_matmul_hip = R"(
-template <int KIND, int M, int N, int K, int WARP_ROWS, int WARP_COLUMNS, int LAYOUT_A,
-          int LAYOUT_B>
+template <int KIND, int M, int N, int K, int WARPS, int ROWS, int SUMS, int LAYOUT_A, int LAYOUT_B>
 static __device__ __forceinline__ void
 tile_matmul(const typename tile_types<KIND>::element *a, int stride_a,
             const typename tile_types<KIND>::element *b, int stride_b,
             typename tile_types<KIND>::sum *sums) {
     typedef typename tile_types<KIND>::element T;
-    constexpr int down = M / WARP_ROWS / 16, across = N / WARP_COLUMNS / 16;
-    const int item = group_thread(), lane = item % 64, warp = item / 64;
-    const int top = warp / WARP_COLUMNS * (down * 16), left = warp % WARP_COLUMNS * (across * 16);
 #ifdef TILE_MFMA
+    typedef tile_warp<M, N, WARPS, ROWS> Warp;
+    const Warp warp(tile_item());
+    constexpr int down = Warp::down, across = Warp::across;
+    const unsigned lane = warp.lane, top = warp.top, left = warp.left;
     if constexpr (KIND != TILE_FLOAT64) {
         // A lane has the row of `a`, or the column of `b`, lane % 16, and `each` elements along k.
         constexpr int each = sizeof(T) == 2 ? 4 : 1;
@@ -410,13 +583,13 @@ tile_matmul(const typename tile_types<KIND>::element *a, int stride_a,
             for (int i = 0; i < down; ++i)
 #pragma unroll
                 for (int e = 0; e < each; ++e)
-                    of_a[i][e] = a[tile_offset<T, LAYOUT_A, K>(
-                        top + i * 16 + lane % 16, k + lane / 16 * each + e, stride_a)];
+                    of_a[i][e] = a[tile_offset<T, LAYOUT_A, M, K>(
+                        top + Warp::row(i) + lane % 16, k + lane / 16 * each + e, stride_a)];
 #pragma unroll
             for (int j = 0; j < across; ++j)
 #pragma unroll
                 for (int e = 0; e < each; ++e)
-                    of_b[j][e] = b[tile_offset<T, LAYOUT_B, N>(
+                    of_b[j][e] = b[tile_offset<T, LAYOUT_B, K, N>(
                         k + lane / 16 * each + e, left + j * 16 + lane % 16, stride_b)];
 #pragma unroll
             for (int i = 0; i < down; ++i)
@@ -454,9 +627,38 @@ tile_matmul(const typename tile_types<KIND>::element *a, int stride_a,
         return;
     }
 #endif
-    tile_loops<KIND, M, N, K, WARP_ROWS, WARP_COLUMNS, LAYOUT_A, LAYOUT_B>(a, stride_a, b, stride_b,
-                                                                           sums, top, left, lane);
+    tile_loops<KIND, M, N, K, WARPS, ROWS, LAYOUT_A, LAYOUT_B>(a, stride_a, b, stride_b, sums);
 }
 )";
+
+std::string tile_wgmma_text(std::string_view kind, std::int64_t columns) {
+    const bool is_tf32 = kind == "TILE_TF32";
+    const std::string type = is_tf32 ? "tf32" : kind == "TILE_FLOAT16" ? "f16" : "bf16";
+    const std::int64_t sums = columns / 2;
+    std::string places, operands;
+    for (std::int64_t i = 0; i < sums; ++i) {
+        places += (i ? ", %" : "%") + std::to_string(i);
+        operands += (i % 8 ? " "
+                     : i   ? ",\n              "
+                           : "") +
+                    std::string("\"+f\"(sum[") + std::to_string(i) + "])" +
+                    (i % 8 == 7 || i + 1 == sums ? "" : ",");
+    }
+    const auto place = [&](std::int64_t after) { return "%" + std::to_string(sums + after); };
+    const std::string first = is_tf32 ? "{" + place(0) + ", " + place(1) + ", " + place(2) + ", " +
+                                            place(3) + "}, " + place(4)
+                                      : place(0) + ", " + place(1);
+    return "#ifdef TILE_WGMMA\ntemplate <> struct tile_wgmma<" + std::string(kind) + ", " +
+           std::to_string(columns) +
+           "> {\n    static __device__ __forceinline__ void run(float *sum, " +
+           (is_tf32 ? "const unsigned *a" : "unsigned long long a") +
+           ", unsigned long long b) {\n        asm volatile(\n            \"{\\n.reg .pred "
+           "adds;\\nsetp.ne.b32 adds, 1, 0;\\n\"\n            \"wgmma.mma_async.sync.aligned.m64n" +
+           std::to_string(columns) + "k" + (is_tf32 ? "8" : "16") + ".f32." + type + "." + type +
+           " {" + places + "}, " + first + ", adds, 1, 1" + (is_tf32 ? "" : ", 0, 1") +
+           ";\\n}\"\n            : " + operands + "\n            : " +
+           (is_tf32 ? "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), " : "\"l\"(a), ") +
+           "\"l\"(b));\n    }\n};\n#endif";
+}
 
 }  // namespace entrepot::kernel

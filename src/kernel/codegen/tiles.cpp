@@ -119,19 +119,21 @@ void DeviceEmitter::add_tile_text() {
     const bool is_hip = is(Dialect::hip);
     add_once("tile_kinds",
              "enum { TILE_FLOAT16, TILE_BFLOAT16, TILE_TF32, TILE_FLOAT32, TILE_FLOAT64 };\n"
-             "enum { TILE_STRIDED, TILE_CONTIGUOUS, TILE_SWIZZLED };");
+             "enum { TILE_STRIDED, TILE_CONTIGUOUS, TILE_SWIZZLED, TILE_ROTATED };\n"
+             "enum { TILE_WARPS, TILE_GROUPS, TILE_TRANSPOSED };");
     add_once("tile_dialect", std::string(is_hip ? tile_hip : tile_cuda));
     add_once("tile_common", std::string(tile_common));
     add_once("tile_matmul", std::string(is_hip ? tile_matmul_hip : tile_matmul_cuda));
 }
 
-const std::map<ir::RootId, std::vector<std::int64_t>> &DeviceEmitter::swizzled_tiles() {
-    if (swizzled_tiles_)
-        return *swizzled_tiles_;
+const DeviceEmitter::TileLayouts &DeviceEmitter::tile_layouts() {
+    if (tile_layouts_)
+        return *tile_layouts_;
+    TileLayouts &layouts = tile_layouts_.emplace();
     const ir::Function &kernel = module_.kernel();
     const auto values = values_of(kernel);
-    std::map<ir::RootId, Shape> &tiles = swizzled_tiles_.emplace();
-    std::set<ir::RootId> others;
+    std::map<ir::RootId, Shape> shapes;
+    std::set<ir::RootId> others, first_factors, wide_factors;
     const auto add_use = [&](const TileArguments::Array &array) {
         const Shape &shape = array.type.shape;
         if (array.type.space != Space::local)
@@ -139,8 +141,31 @@ const std::map<ir::RootId, std::vector<std::int64_t>> &DeviceEmitter::swizzled_t
         const bool fits = array.type.contiguous && shape.size() == 2 &&
                           is_multiple(array.offset, shape[0] * shape[1], values) &&
                           shape[1] * array.type.dtype.itemsize() % 16 == 0;
-        if (!fits || tiles.try_emplace(array.root, shape).first->second != shape)
+        if (!fits || shapes.try_emplace(array.root, shape).first->second != shape)
             others.insert(array.root);
+    };
+    const auto add_call = [&](const ir::Expression &call) {
+        const ir::Function &callee = module_.functions[call.id];
+        const std::string name = callee.tile ? callee.tile->name : "";
+        if (name != "matmul" && !name.starts_with("load")) {
+            others.insert(call.roots.begin(), call.roots.end());
+            return;
+        }
+        TileArguments arguments(callee, call);
+        const auto tile = arguments.array();
+        add_use(tile);
+        if (name != "matmul")
+            return;
+        const auto b = arguments.array(), sums = arguments.array();
+        add_use(b);
+        first_factors.insert(tile.root);
+        if (b.type.dtype.bits > 16)
+            wide_factors.insert(b.root);
+        const std::string kind = kind_of(b.type.dtype, callee.tile->precision);
+        const auto [known, is_new] = layouts.kinds.try_emplace(sums.root, kind);
+        if (!is_new && known->second != kind)
+            known->second = "";
+        layouts.factors[sums.root].insert({tile.root, b.root});
     };
     ir::for_each_statement(kernel.body, [&](const ir::Statement &statement) {
         if (statement.act == ir::Act::store)
@@ -149,22 +174,43 @@ const std::map<ir::RootId, std::vector<std::int64_t>> &DeviceEmitter::swizzled_t
             ir::for_each_within(expression, [&](const ir::Expression &each) {
                 if (each.op == ir::Op::load || each.op == ir::Op::atomic)
                     others.insert(each.id);
-                if (each.op != ir::Op::call)
-                    return;
-                const ir::Function &callee = module_.functions[each.id];
-                const std::string name = callee.tile ? callee.tile->name : "";
-                if (name != "matmul" && !name.starts_with("load")) {
-                    others.insert(each.roots.begin(), each.roots.end());
-                    return;
-                }
-                TileArguments arguments(callee, each);
-                add_use(arguments.array());
-                if (name == "matmul")
-                    add_use(arguments.array());
+                if (each.op == ir::Op::call)
+                    add_call(each);
             });
     });
-    std::erase_if(tiles, [&](const auto &each) { return others.contains(each.first); });
-    return tiles;
+    for (const auto &[root, shape] : shapes)
+        if (!others.contains(root))
+            layouts.of_tiles[root] = wide_factors.contains(root) && !first_factors.contains(root)
+                                         ? "TILE_ROTATED"
+                                         : "TILE_SWIZZLED";
+    return layouts;
+}
+
+std::string DeviceEmitter::tile_layout(ir::RootId root, const Type &type) {
+    const auto found = tile_layouts().of_tiles.find(root);
+    return found != tile_layouts().of_tiles.end() ? found->second
+           : type.contiguous                      ? "TILE_CONTIGUOUS"
+                                                  : "TILE_STRIDED";
+}
+
+// The order that fits wgmma if all products added to the accumulator allow it.
+std::string DeviceEmitter::order_of_sums(ir::RootId root) {
+    const TileLayouts &layouts = tile_layouts();
+    const auto kind = layouts.kinds.find(root);
+    if (is(Dialect::hip) || kind == layouts.kinds.end())
+        return "TILE_WARPS";
+    const bool is_tf32 = kind->second == "TILE_TF32";
+    if (!is_tf32 && kind->second != "TILE_FLOAT16" && kind->second != "TILE_BFLOAT16")
+        return "TILE_WARPS";
+    const auto has = [&](ir::RootId tile, const char *layout) {
+        const auto found = layouts.of_tiles.find(tile);
+        return found != layouts.of_tiles.end() && found->second == layout;
+    };
+    const bool fits = std::ranges::all_of(layouts.factors.at(root), [&](const auto &each) {
+        return has(each.first, "TILE_SWIZZLED") &&
+               has(each.second, is_tf32 ? "TILE_ROTATED" : "TILE_SWIZZLED");
+    });
+    return !fits ? "TILE_WARPS" : is_tf32 ? "TILE_TRANSPOSED" : "TILE_GROUPS";
 }
 
 void DeviceEmitter::write_tile_operation(const ir::Statement &statement) {
@@ -182,11 +228,6 @@ void DeviceEmitter::write_tile_operation(const ir::Statement &statement) {
         return root_argument(array.root) +
                (offset && *offset == 0 ? "" : " + " + text(array.offset, binds_add + 1));
     };
-    const auto layout = [&](const TileArguments::Array &array) -> std::string {
-        return swizzled_tiles().contains(array.root) ? "TILE_SWIZZLED"
-               : array.type.contiguous               ? "TILE_CONTIGUOUS"
-                                                     : "TILE_STRIDED";
-    };
     const auto stride = [&](const TileArguments::Array &array) {
         return "(int)" + text(array.strides[0], binds_unary);
     };
@@ -194,20 +235,29 @@ void DeviceEmitter::write_tile_operation(const ir::Statement &statement) {
         return first(array) + ", " + text(array.extents[0]) + ", " + text(array.extents[1]) + ", " +
                text(array.strides[0]) + ", " + text(array.strides[1]);
     };
-    const auto warps_of = [&](const Shape &extents) {
-        const auto grid =
-            warp_grid(extents[0], extents[1], group_items() / lanes_of(dialect_.dialect));
+    const std::int64_t warps = group_items() / lanes_of(dialect_.dialect);
+    // Extents of the accumulator, and its division among warps.
+    const auto of_sums = [&](const Shape &tile_shape, std::int64_t depth, ir::RootId root) {
+        const auto grid = warp_grid(tile_shape[0], tile_shape[1], warps);
         ENTREPOT_ASSERT(grid.has_value());
-        return std::to_string(grid->rows) + ", " + std::to_string(grid->columns);
-    };
-    const auto by = [](const Shape &extents) {
-        return std::to_string(extents[0]) + ", " + std::to_string(extents[1]);
+        return std::to_string(tile_shape[0]) + ", " + std::to_string(tile_shape[1]) +
+               (depth == 0 ? "" : ", " + std::to_string(depth)) + ", " + std::to_string(warps) +
+               ", " + std::to_string(grid->rows) + ", " + order_of_sums(root);
     };
     if (tile.name == "matmul") {
         const auto a = arguments.array(), b = arguments.array(), sums = arguments.array();
-        return out_.line("tile_matmul<" + kind_of(a.type.dtype, tile.precision) + ", " +
-                         by(sums.type.tile) + ", " + std::to_string(a.type.shape[1]) + ", " +
-                         warps_of(sums.type.tile) + ", " + layout(a) + ", " + layout(b) + ">(" +
+        const std::string kind = kind_of(a.type.dtype, tile.precision);
+        const std::string order = order_of_sums(sums.root);
+        const std::int64_t groups = warps / 4;
+        if (order != "TILE_WARPS" && groups != 0) {
+            const std::int64_t columns = sums.type.tile[order == "TILE_GROUPS" ? 1 : 0] / groups;
+            if (columns % 8 == 0 && columns <= 256)
+                add_once("tile_wgmma " + kind + std::to_string(columns),
+                         tile_wgmma_text(kind, columns));
+        }
+        return out_.line("tile_matmul<" + kind + ", " +
+                         of_sums(sums.type.tile, a.type.shape[1], sums.root) + ", " +
+                         tile_layout(a.root, a.type) + ", " + tile_layout(b.root, b.type) + ">(" +
                          first(a) + ", " + stride(a) + ", " + first(b) + ", " + stride(b) + ", " +
                          root_argument(sums.root) + ");");
     }
@@ -215,15 +265,16 @@ void DeviceEmitter::write_tile_operation(const ir::Statement &statement) {
         const auto array = arguments.array();
         const ir::Expression row = arguments.scalar(), column = arguments.scalar();
         const auto sums = arguments.array();
-        return out_.line("tile_store<" + kind_of(array.type.dtype, "") + ", " + by(sums.type.tile) +
-                         ", " + warps_of(sums.type.tile) + ">(" + parts(array) + ", " + text(row) +
-                         ", " + text(column) + ", " + root_argument(sums.root) + ");");
+        return out_.line("tile_store<" + kind_of(array.type.dtype, "") + ", " +
+                         of_sums(sums.type.tile, 0, sums.root) + ">(" + parts(array) + ", " +
+                         text(row) + ", " + text(column) + ", " + root_argument(sums.root) + ");");
     }
     ENTREPOT_ASSERT(tile.name.starts_with("load"));
     const auto to = arguments.array(), array = arguments.array();
     const ir::Expression row = arguments.scalar(), column = arguments.scalar();
-    out_.line("tile_load<" + storage_type(to.type.dtype) + ", " + by(to.type.shape) + ", " +
-              std::to_string(group_items()) + ", " + layout(to) + ", " +
+    out_.line("tile_load<" + storage_type(to.type.dtype) + ", " + std::to_string(to.type.shape[0]) +
+              ", " + std::to_string(to.type.shape[1]) + ", " + std::to_string(group_items()) +
+              ", " + tile_layout(to.root, to.type) + ", " +
               (tile.name == "load_async" ? "true" : "false") + ">(" + first(to) + ", " +
               stride(to) + ", " + parts(array) + ", " + text(row) + ", " + text(column) + ");");
 }

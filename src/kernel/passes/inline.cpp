@@ -1,6 +1,6 @@
-// Inlines device functions that the work-items of a group run together: those with a barrier, a
-// group function, local memory or an accumulator, and callers of tile operations. Barriers are
-// checked within the kernel, and the host splits the kernel at them.
+// Inlines device functions that the work-items of a group run together. These have a barrier, a
+// group function, local memory or an accumulator, or call a tile operation. Barriers are checked
+// within the kernel, and the host splits the kernel at them.
 #include "kernel/ir/build.hpp"
 #include "kernel/ir/module.hpp"
 #include "kernel/ir/walk.hpp"
