@@ -191,7 +191,7 @@ template <class T> static __device__ constexpr int tile_panel(int columns) {
 
 // Offset of an element in local memory. TILE_SWIZZLED and TILE_ROTATED store panels of rows, one
 // after the other. Chunks of 16 bytes change places within a row of a panel, so that the same chunk
-// of 8 rows is in different banks. TILE_SWIZZLED is the layout that wgmma knows. In TILE_ROTATED,
+// of 8 rows is in different banks. The layout TILE_SWIZZLED is that of wgmma. With TILE_ROTATED,
 // lanes that read 4 rows of 8 columns of 4 bytes use all banks.
 template <class T, int LAYOUT, int ROWS, int COLUMNS>
 static __device__ __forceinline__ unsigned tile_offset(unsigned row, unsigned column, int stride) {
