@@ -302,20 +302,17 @@ static __device__ __forceinline__ void tile_for_each(Visit visit) {
                       warp.left + j * TILE_FRAGMENT_COLUMNS + tile_column(warp.lane, e));
 }
 
-// Order of the elements of an accumulator, for the instructions that add to it.
-template <int M, int N, int WARPS, int SUMS> static __device__ constexpr int tile_order() {
+// Order of the elements of an accumulator, for the instructions that add to it. GROUP_ROWS: rows of
+// groups of 4 warps that run wgmma together; 0 if they cannot.
+template <int SUMS, int GROUP_ROWS> static __device__ constexpr int tile_order() {
 #ifdef TILE_WGMMA
-    if (SUMS == TILE_GROUPS && M % 64 == 0 && WARPS % 4 == 0 && N % (WARPS / 4 * 64) == 0 &&
-        N / (WARPS / 4) <= 256)
-        return TILE_GROUPS;
-    if (SUMS == TILE_TRANSPOSED && N % 64 == 0 && WARPS % 4 == 0 && M % (WARPS / 4 * 16) == 0 &&
-        M / (WARPS / 4) <= 256)
-        return TILE_TRANSPOSED;
+    if (GROUP_ROWS != 0)
+        return SUMS;
 #endif
     return TILE_WARPS;
 }
 
-template <int KIND, int M, int N, int WARPS, int ROWS, int SUMS, class Sum>
+template <int KIND, int M, int N, int WARPS, int ROWS, int SUMS, int GROUP_ROWS, class Sum>
 static __device__ __forceinline__ void
 tile_store(typename tile_types<KIND>::element *array, long long rows, long long columns,
            long long stride, long long column_stride, long long row, long long column,
@@ -326,11 +323,11 @@ tile_store(typename tile_types<KIND>::element *array, long long rows, long long 
         if (is_inside || (to_row >= 0 && to_row < rows && to_column >= 0 && to_column < columns))
             array[to_row * stride + to_column * column_stride] = tile_element<KIND>(sums[number]);
     };
-    constexpr int order = tile_order<M, N, WARPS, SUMS>();
+    constexpr int order = tile_order<SUMS, GROUP_ROWS>();
     if constexpr (order == TILE_TRANSPOSED)
-        tile_for_each<N, M, WARPS, 4>([&](int number, unsigned c, unsigned r) { write(number, r, c); });
+        tile_for_each<N, M, WARPS, 4 * GROUP_ROWS>([&](int number, unsigned c, unsigned r) { write(number, r, c); });
     else
-        tile_for_each<M, N, WARPS, order == TILE_GROUPS ? 4 : ROWS>(write);
+        tile_for_each<M, N, WARPS, order == TILE_GROUPS ? 4 * GROUP_ROWS : ROWS>(write);
 }
 
 // The product of a warp's part by fused multiply-adds.
@@ -441,24 +438,26 @@ static __device__ __forceinline__ unsigned long long tile_descriptor(const void 
 // Instructions of one precision with 64 rows and N columns; the kernel's text has those it needs.
 template <int KIND, int N> struct tile_wgmma;
 
-// Four warps multiply 64 rows of `a` by N / (WARPS / 4) columns of `b`, both in local memory.
-template <int KIND, int M, int N, int K, int WARPS>
+// A group of 4 warps multiplies blocks of 64 rows of `a` by its columns of `b`. Both are in local
+// memory.
+template <int KIND, int M, int N, int K, int WARPS, int GROUP_ROWS>
 static __device__ __forceinline__ void tile_matmul_of_groups(const unsigned short *a,
                                                              const unsigned short *b, float *sums) {
-    constexpr int columns = N / (WARPS / 4), panel_a = tile_panel<unsigned short>(K);
-    const unsigned left = tile_item() / 128 * columns;
+    constexpr int columns = N * GROUP_ROWS / (WARPS / 4), panel = tile_panel<unsigned short>(K);
+    const unsigned group = tile_item() / 128, left = group / GROUP_ROWS * columns;
+    const unsigned top = group % GROUP_ROWS * 64;
     tile_wgmma_begin();
 #pragma unroll
     for (int k = 0; k < K; k += 16) {
         const unsigned long long of_b =
             tile_descriptor<128>(b + left * K + k * 64, K * 128, 8 * 128);
 #pragma unroll
-        for (int i = 0; i < M / 64; ++i)
+        for (int i = 0; i < M / (64 * GROUP_ROWS); ++i)
             tile_wgmma<KIND, columns>::run(
                 sums + i * (columns / 2),
-                tile_descriptor<panel_a * 2>(
-                    a + k / panel_a * (M * panel_a) + i * 64 * panel_a + k % panel_a, 0,
-                    8 * panel_a * 2),
+                tile_descriptor<panel * 2>(a + k / panel * (M * panel) +
+                                               (i * (64 * GROUP_ROWS) + top) * panel + k % panel,
+                                           0, 8 * panel * 2),
                 of_b);
     }
     tile_wgmma_end();
@@ -466,47 +465,50 @@ static __device__ __forceinline__ void tile_matmul_of_groups(const unsigned shor
 
 // Tensor cores read tiles of 4-byte elements along k only, which is how `a` is stored. Therefore the
 // sums are those of the transposed product, and `b` is in registers.
-template <int M, int N, int K, int WARPS>
+template <int M, int N, int K, int WARPS, int GROUP_ROWS>
 static __device__ __forceinline__ void tile_matmul_transposed(const float *a, const float *b,
                                                               float *sums) {
-    constexpr int rows = M / (WARPS / 4), panel = tile_panel<float>(K);
-    const unsigned item = tile_item(), lane = item % 32, left = item / 32 % 4 * 16;
-    const unsigned top = item / 128 * rows;
-    unsigned of_b[K / 8][N / 64][4];
+    constexpr int rows = M * GROUP_ROWS / (WARPS / 4), panel = tile_panel<float>(K);
+    constexpr int blocks = N / (64 * GROUP_ROWS);
+    const unsigned item = tile_item(), lane = item % 32, group = item / 128;
+    const unsigned left = item / 32 % (4 * GROUP_ROWS) * 16, top = group / GROUP_ROWS * rows;
+    unsigned of_b[K / 8][blocks][4];
 #pragma unroll
     for (int k = 0; k < K / 8; ++k)
 #pragma unroll
-        for (int i = 0; i < N / 64; ++i)
+        for (int i = 0; i < blocks; ++i)
 #pragma unroll
             for (int e = 0; e < 4; ++e)
                 of_b[k][i][e] = tile_tf32(__float_as_uint(b[tile_offset<float, TILE_ROTATED, K, N>(
-                    k * 8 + lane % 4 + e / 2 * 4, i * 64 + left + lane / 4 + e % 2 * 8, 0)]));
+                    k * 8 + lane % 4 + e / 2 * 4,
+                    i * (64 * GROUP_ROWS) + left + lane / 4 + e % 2 * 8, 0)]));
     tile_wgmma_begin();
 #pragma unroll
     for (int k = 0; k < K / 8; ++k) {
         const unsigned long long of_a = tile_descriptor<panel * 4>(
             a + k * 8 / panel * (M * panel) + top * panel + k * 8 % panel, 0, 8 * panel * 4);
 #pragma unroll
-        for (int i = 0; i < N / 64; ++i)
+        for (int i = 0; i < blocks; ++i)
             tile_wgmma<TILE_TF32, rows>::run(sums + i * (rows / 2), of_b[k][i], of_a);
     }
     tile_wgmma_end();
 }
 #endif
 
-template <int KIND, int M, int N, int K, int WARPS, int ROWS, int SUMS, int LAYOUT_A, int LAYOUT_B>
+template <int KIND, int M, int N, int K, int WARPS, int ROWS, int SUMS, int GROUP_ROWS, int LAYOUT_A,
+          int LAYOUT_B>
 static __device__ __forceinline__ void
 tile_matmul(const typename tile_types<KIND>::element *a, int stride_a,
             const typename tile_types<KIND>::element *b, int stride_b,
             typename tile_types<KIND>::sum *sums) {
-    constexpr int order = tile_order<M, N, WARPS, SUMS>();
+    constexpr int order = tile_order<SUMS, GROUP_ROWS>();
 #ifdef TILE_WGMMA
     if constexpr (order == TILE_GROUPS) {
-        tile_matmul_of_groups<KIND, M, N, K, WARPS>(a, b, sums);
+        tile_matmul_of_groups<KIND, M, N, K, WARPS, GROUP_ROWS>(a, b, sums);
         return;
     }
     if constexpr (order == TILE_TRANSPOSED) {
-        tile_matmul_transposed<M, N, K, WARPS>(a, b, sums);
+        tile_matmul_transposed<M, N, K, WARPS, GROUP_ROWS>(a, b, sums);
         return;
     }
 #endif
@@ -563,7 +565,8 @@ tile_matmul(const typename tile_types<KIND>::element *a, int stride_a,
 )";
 
 const std::string_view tile_matmul_hip = R"(
-template <int KIND, int M, int N, int K, int WARPS, int ROWS, int SUMS, int LAYOUT_A, int LAYOUT_B>
+template <int KIND, int M, int N, int K, int WARPS, int ROWS, int SUMS, int GROUP_ROWS, int LAYOUT_A,
+          int LAYOUT_B>
 static __device__ __forceinline__ void
 tile_matmul(const typename tile_types<KIND>::element *a, int stride_a,
             const typename tile_types<KIND>::element *b, int stride_b,

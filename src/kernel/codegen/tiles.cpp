@@ -42,6 +42,22 @@ std::map<ir::VariableId, const ir::Expression *> values_of(const ir::Function &f
     return values;
 }
 
+// Rows of groups of 4 warps that can run wgmma together. A group has blocks of 64 rows and one
+// block of columns, whose number is a multiple of `step` up to 256. Many rows of groups, with long
+// blocks, read the least of local memory.
+// Returns: 0 if the groups cannot divide the tile so.
+std::int64_t rows_of_warp_groups(std::int64_t rows, std::int64_t columns, std::int64_t warps,
+                                 std::int64_t step) {
+    const std::int64_t groups = warps / 4;
+    for (std::int64_t down = warps % 4 == 0 ? groups : 0; down > 0; --down) {
+        const std::int64_t across = groups / down;
+        if (groups % down == 0 && rows % (64 * down) == 0 && columns % (step * across) == 0 &&
+            columns / across <= 256)
+            return down;
+    }
+    return 0;
+}
+
 bool is_multiple(const ir::Expression &value, std::int64_t of,
                  const std::map<ir::VariableId, const ir::Expression *> &values) {
     const auto operand = [&](std::size_t i) { return is_multiple(value.operands[i], of, values); };
@@ -236,24 +252,32 @@ void DeviceEmitter::write_tile_operation(const ir::Statement &statement) {
                text(array.strides[0]) + ", " + text(array.strides[1]);
     };
     const std::int64_t warps = group_items() / lanes_of(dialect_.dialect);
+    // Swizzled tiles have 64 columns of 16-bit elements in a panel.
+    const auto group_rows = [&](const Shape &tile_shape, ir::RootId root) -> std::int64_t {
+        const std::string order = order_of_sums(root);
+        if (order == "TILE_WARPS")
+            return 0;
+        return order == "TILE_GROUPS"
+                   ? rows_of_warp_groups(tile_shape[0], tile_shape[1], warps, 64)
+                   : rows_of_warp_groups(tile_shape[1], tile_shape[0], warps, 16);
+    };
     // Extents of the accumulator, and its division among warps.
     const auto of_sums = [&](const Shape &tile_shape, std::int64_t depth, ir::RootId root) {
         const auto grid = warp_grid(tile_shape[0], tile_shape[1], warps);
         ENTREPOT_ASSERT(grid.has_value());
         return std::to_string(tile_shape[0]) + ", " + std::to_string(tile_shape[1]) +
                (depth == 0 ? "" : ", " + std::to_string(depth)) + ", " + std::to_string(warps) +
-               ", " + std::to_string(grid->rows) + ", " + order_of_sums(root);
+               ", " + std::to_string(grid->rows) + ", " + order_of_sums(root) + ", " +
+               std::to_string(group_rows(tile_shape, root));
     };
     if (tile.name == "matmul") {
         const auto a = arguments.array(), b = arguments.array(), sums = arguments.array();
         const std::string kind = kind_of(a.type.dtype, tile.precision);
-        const std::string order = order_of_sums(sums.root);
-        const std::int64_t groups = warps / 4;
-        if (order != "TILE_WARPS" && groups != 0) {
-            const std::int64_t columns = sums.type.tile[order == "TILE_GROUPS" ? 1 : 0] / groups;
-            if (columns % 8 == 0 && columns <= 256)
-                add_once("tile_wgmma " + kind + std::to_string(columns),
-                         tile_wgmma_text(kind, columns));
+        if (const std::int64_t down = group_rows(sums.type.tile, sums.root); down != 0) {
+            const bool is_transposed = order_of_sums(sums.root) == "TILE_TRANSPOSED";
+            const std::int64_t columns = sums.type.tile[is_transposed ? 0 : 1] * down / (warps / 4);
+            add_once("tile_wgmma " + kind + std::to_string(columns),
+                     tile_wgmma_text(kind, columns));
         }
         return out_.line("tile_matmul<" + kind + ", " +
                          of_sums(sums.type.tile, a.type.shape[1], sums.root) + ", " +

@@ -13,17 +13,12 @@ import entrepot.kernel as dppy
 from entrepot.kernel import tile
 from kernel.backends import every_backend, every_dialect
 from kernel.test_cuda_text import compile_for_h100, nvrtc  # noqa: F401
+from kernel.test_group_operations import dtype_of
 from kernel.test_hip_text import compile_for_mi250
 
 pytestmark = pytest.mark.numpy
 
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
-
-
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    if name == "bfloat16":
-        return np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
-    return np.dtype(name)
 
 
 def sums_of(dtype: str) -> str:
@@ -59,7 +54,7 @@ def ranges(shape: tuple[int, int], rows: int, columns: int, items: int) -> Any:
 def matrices(dtype: str, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(5)
     return tuple(
-        random.standard_normal(shape).astype(numpy_dtype(dtype)) for shape in ((m, k), (k, n))
+        random.standard_normal(shape).astype(dtype_of(dtype)) for shape in ((m, k), (k, n))
     )
 
 
@@ -233,7 +228,7 @@ def test_text_for_cuda_compiles(dtype, precision, nvrtc):  # noqa: F811
 def test_text_for_cuda_keeps_layout_of_tiles_with_other_uses(nvrtc):  # noqa: F811
     text = text_of(filled_by_hand, "float32", "cuda", 32)
     assert compile_for_h100(nvrtc, text) == ""
-    assert "1, 1, TILE_WARPS, TILE_STRIDED, TILE_STRIDED>" in text
+    assert "1, 1, TILE_WARPS, 0, TILE_STRIDED, TILE_STRIDED>" in text
 
 
 @pytest.mark.host
