@@ -29,12 +29,12 @@ def matmul(c, a, b):
     for step in range(steps):
         tile.wait(AHEAD - 1)
         dppy.barrier()
+        tile.matmul(a_tiles[step % STAGES], b_tiles[step % STAGES], total)
         later = step + AHEAD
         if later < steps:
             tile.load_async(a_tiles[later % STAGES], a, (row, later * DEPTH))
             tile.load_async(b_tiles[later % STAGES], b, (later * DEPTH, column))
         tile.commit()
-        tile.matmul(a_tiles[step % STAGES], b_tiles[step % STAGES], total)
     tile.store(c, (row, column), total)
 
 

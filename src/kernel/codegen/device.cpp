@@ -638,7 +638,12 @@ void DeviceEmitter::write(const ir::Statement &statement) {
     if (ir::is_tile_operation(module_, statement) &&
         has_own_text(module_.functions[statement.expressions[0].id]))
         return write_tile_operation(statement);
-    if (is_cuda_like() && clears_accumulator(*function_, statement))
+    // Products of wgmma are pending until these statements.
+    const bool clears = is_cuda_like() && clears_accumulator(*function_, statement);
+    const bool synchronizes = statement.act == ir::Act::barrier || ir::is_group_function(statement);
+    if ((clears || synchronizes) && runs_wgmma())
+        out_.line("tile_finish();");
+    if (clears)
         out_.line("#pragma unroll");
     const bool is_ordered = !is(Dialect::sycl) && !statement.expressions.empty() &&
                             statement.expressions[0].op == ir::Op::atomic &&

@@ -104,6 +104,8 @@ private:
     const TileLayouts &tile_layouts();
     std::string tile_layout(ir::RootId root, const Type &type);
     std::string order_of_sums(ir::RootId root);
+    // True if products of the kernel may run by wgmma.
+    bool runs_wgmma();
     struct TileArguments;
     void write_tile_operation(const ir::Statement &statement);
 

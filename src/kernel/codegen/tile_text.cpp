@@ -52,6 +52,12 @@ static __device__ __forceinline__ void tile_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
+// Waits until the products of this warp have been added: wgmma runs while the warp continues.
+static __device__ __forceinline__ void tile_finish() {
+#ifdef TILE_WGMMA
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#endif
+}
 // wgmma reads local memory through another proxy, for which the fence orders the writes.
 template <int PENDING> static __device__ __forceinline__ void tile_wait() {
 #if __CUDA_ARCH__ >= 800
@@ -61,6 +67,13 @@ template <int PENDING> static __device__ __forceinline__ void tile_wait() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
+
+// The sum after tile_finish(): the compiler cannot read its register earlier.
+static __device__ __forceinline__ float tile_finished(float sum) {
+    asm volatile("" : "+f"(sum)::"memory");
+    return sum;
+}
+static __device__ __forceinline__ double tile_finished(double sum) { return sum; }
 
 #if __CUDA_ARCH__ >= 800
 // Four matrices of 8 rows of 16 bytes; the lanes of each quarter give the addresses of one.
@@ -144,7 +157,9 @@ static __device__ __forceinline__ void tile_copy(void *to, const void *from, int
             ((unsigned char *)to)[i] = i < bytes ? ((const unsigned char *)from)[i] : 0;
 }
 static __device__ __forceinline__ void tile_commit() {}
+static __device__ __forceinline__ void tile_finish() {}
 template <int PENDING> static __device__ __forceinline__ void tile_wait() {}
+template <class Sum> static __device__ __forceinline__ Sum tile_finished(Sum sum) { return sum; }
 
 #ifdef TILE_MFMA
 typedef float tile_sums __attribute__((ext_vector_type(4)));
@@ -302,8 +317,8 @@ static __device__ __forceinline__ void tile_for_each(Visit visit) {
                       warp.left + j * TILE_FRAGMENT_COLUMNS + tile_column(warp.lane, e));
 }
 
-// Order of the elements of an accumulator, for the instructions that add to it. GROUP_ROWS: rows of
-// groups of 4 warps that run wgmma together; 0 if they cannot.
+// Order of the elements of an accumulator, for the instructions that add to it. The groups of 4
+// warps that run wgmma together are in GROUP_ROWS rows; it is 0 if none can.
 template <int SUMS, int GROUP_ROWS> static __device__ constexpr int tile_order() {
 #ifdef TILE_WGMMA
     if (GROUP_ROWS != 0)
@@ -318,10 +333,12 @@ tile_store(typename tile_types<KIND>::element *array, long long rows, long long 
            long long stride, long long column_stride, long long row, long long column,
            const Sum *sums) {
     const bool is_inside = row >= 0 && column >= 0 && row + M <= rows && column + N <= columns;
+    tile_finish();
     const auto write = [&](int number, unsigned r, unsigned c) {
         const long long to_row = row + r, to_column = column + c;
+        const Sum sum = tile_finished(sums[number]);
         if (is_inside || (to_row >= 0 && to_row < rows && to_column >= 0 && to_column < columns))
-            array[to_row * stride + to_column * column_stride] = tile_element<KIND>(sums[number]);
+            array[to_row * stride + to_column * column_stride] = tile_element<KIND>(sum);
     };
     constexpr int order = tile_order<SUMS, GROUP_ROWS>();
     if constexpr (order == TILE_TRANSPOSED)
@@ -417,11 +434,11 @@ tile_fragment_b(unsigned *to, const typename tile_types<KIND>::element *b, int s
 #endif
 
 #ifdef TILE_WGMMA
-static __device__ __forceinline__ void tile_wgmma_begin() {
+static __device__ __forceinline__ void tile_wgmma_fence() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-static __device__ __forceinline__ void tile_wgmma_end() {
-    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+static __device__ __forceinline__ void tile_wgmma_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
 // Describes a swizzled tile in local memory (PTX ISA, "Matrix Descriptor Format"). Panels are `next`
@@ -446,7 +463,7 @@ static __device__ __forceinline__ void tile_matmul_of_groups(const unsigned shor
     constexpr int columns = N * GROUP_ROWS / (WARPS / 4), panel = tile_panel<unsigned short>(K);
     const unsigned group = tile_item() / 128, left = group / GROUP_ROWS * columns;
     const unsigned top = group % GROUP_ROWS * 64;
-    tile_wgmma_begin();
+    tile_wgmma_fence();
 #pragma unroll
     for (int k = 0; k < K; k += 16) {
         const unsigned long long of_b =
@@ -460,7 +477,7 @@ static __device__ __forceinline__ void tile_matmul_of_groups(const unsigned shor
                                            0, 8 * panel * 2),
                 of_b);
     }
-    tile_wgmma_end();
+    tile_wgmma_commit();
 }
 
 // Tensor cores read tiles of 4-byte elements along k only, which is how `a` is stored. Therefore the
@@ -474,7 +491,7 @@ static __device__ __forceinline__ void tile_matmul_transposed(const float *a, co
     const unsigned left = item / 32 % (4 * GROUP_ROWS) * 16, top = group / GROUP_ROWS * rows;
     unsigned of_b[K / 8][blocks][4];
 #pragma unroll
-    for (int k = 0; k < K / 8; ++k)
+    for (int k = 0; k < K / 8; ++k) {
 #pragma unroll
         for (int i = 0; i < blocks; ++i)
 #pragma unroll
@@ -482,16 +499,14 @@ static __device__ __forceinline__ void tile_matmul_transposed(const float *a, co
                 of_b[k][i][e] = tile_tf32(__float_as_uint(b[tile_offset<float, TILE_ROTATED, K, N>(
                     k * 8 + lane % 4 + e / 2 * 4,
                     i * (64 * GROUP_ROWS) + left + lane / 4 + e % 2 * 8, 0)]));
-    tile_wgmma_begin();
-#pragma unroll
-    for (int k = 0; k < K / 8; ++k) {
         const unsigned long long of_a = tile_descriptor<panel * 4>(
             a + k * 8 / panel * (M * panel) + top * panel + k * 8 % panel, 0, 8 * panel * 4);
+        tile_wgmma_fence();
 #pragma unroll
         for (int i = 0; i < blocks; ++i)
             tile_wgmma<TILE_TF32, rows>::run(sums + i * (rows / 2), of_b[k][i], of_a);
+        tile_wgmma_commit();
     }
-    tile_wgmma_end();
 }
 #endif
 

@@ -229,6 +229,15 @@ std::string DeviceEmitter::order_of_sums(ir::RootId root) {
     return !fits ? "TILE_WARPS" : is_tf32 ? "TILE_TRANSPOSED" : "TILE_GROUPS";
 }
 
+bool DeviceEmitter::runs_wgmma() {
+    if (!is(Dialect::cuda) || !ir::has_tiles(module_))
+        return false;
+    add_tile_text();
+    return std::ranges::any_of(tile_layouts().kinds, [&](const auto &each) {
+        return order_of_sums(each.first) != "TILE_WARPS";
+    });
+}
+
 void DeviceEmitter::write_tile_operation(const ir::Statement &statement) {
     const ir::Expression &call = statement.expressions[0];
     const ir::Function &callee = module_.functions[call.id];
