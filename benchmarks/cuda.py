@@ -5,7 +5,7 @@
 A program and a library in benchmarks/cpp give the driver's own times. A module there gives the
 lower bounds of an exchange, with the least work that a producer or a consumer can do. Both sides of
 a copy submit and wait, so a row has the time of the copy. CuPy and PyTorch make the same copy. The
-kernels are in cuda_kernels.py.
+kernels are in cuda_kernels.py and cuda_tiles.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import torch
 import entrepot as ep
 import entrepot.kernel as dppy
 
-from . import cuda_algorithms, cuda_kernels
+from . import cuda_algorithms, cuda_kernels, cuda_tiles
 from .cuda_kernels import say_once
 from .harness import (
     Pair,
@@ -720,6 +720,7 @@ TOPICS: dict[str, Callable[[], list[Result]]] = {
     "copies": copies,
     "kernels": kernels,
     **cuda_algorithms.TOPICS,
+    "tiles": cuda_tiles.tile_rows,
 }
 
 

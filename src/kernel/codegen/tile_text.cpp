@@ -264,6 +264,7 @@ static __device__ __forceinline__ void tile_load(T *tile, int tile_stride, const
             tile_load_chunks<T, ROWS, COLUMNS, ITEMS, LAYOUT>(
                 tile, array + row * stride + column, stride);
         else if (has_chunks)
+#pragma unroll 1
             for (unsigned number = tile_item(); number < ROWS * COLUMNS / chunk; number += ITEMS) {
                 const unsigned r = number / (COLUMNS / chunk), c = number % (COLUMNS / chunk) * chunk;
                 const long long left = row + r < rows ? columns - column - c : 0;
@@ -274,6 +275,7 @@ static __device__ __forceinline__ void tile_load(T *tile, int tile_stride, const
             }
     }
     if (!has_chunks)
+#pragma unroll 1
         for (unsigned number = tile_item(); number < ROWS * COLUMNS; number += ITEMS) {
             const unsigned r = number / COLUMNS, c = number % COLUMNS;
             const long long from_row = row + r, from_column = column + c;

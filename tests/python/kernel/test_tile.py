@@ -53,9 +53,8 @@ def ranges(shape: tuple[int, int], rows: int, columns: int, items: int) -> Any:
 
 def matrices(dtype: str, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(5)
-    return tuple(
-        random.standard_normal(shape).astype(dtype_of(dtype)) for shape in ((m, k), (k, n))
-    )
+    a, b = (random.standard_normal(shape).astype(dtype_of(dtype)) for shape in ((m, k), (k, n)))
+    return a, b
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
