@@ -6,6 +6,7 @@ namespace entrepot::kernel {
 // lane / 4 and lane / 4 + 8. Its columns are 2 * (lane % 4) and the next one.
 const std::string_view tile_cuda = R"(#define TILE_LANES 32
 #define TILE_FRAGMENT_COLUMNS 8
+#define TILE_PAIR 2  // elements of a lane in neighboring columns
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define TILE_WGMMA
 #endif
@@ -68,6 +69,11 @@ template <int PENDING> static __device__ __forceinline__ void tile_wait() {
 #endif
 }
 
+// Reads four elements at an address that is a multiple of 16.
+static __device__ __forceinline__ void tile_read_four(float *to, const float *from) {
+    const float4 four = *(const float4 *)from;
+    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+}
 // The sum after tile_finish(): the compiler cannot read its register earlier.
 static __device__ __forceinline__ float tile_finished(float sum) {
     asm volatile("" : "+f"(sum)::"memory");
@@ -121,6 +127,7 @@ static __device__ __forceinline__ unsigned tile_tf32(unsigned bits) {
 // 4 * (lane / 16) on.
 const std::string_view tile_hip = R"(#define TILE_LANES 64
 #define TILE_FRAGMENT_COLUMNS 16
+#define TILE_PAIR 1  // elements of a lane in neighboring columns
 #if defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) ||    \
     defined(__gfx950__)
 #define TILE_MFMA
@@ -160,6 +167,12 @@ static __device__ __forceinline__ void tile_commit() {}
 static __device__ __forceinline__ void tile_finish() {}
 template <int PENDING> static __device__ __forceinline__ void tile_wait() {}
 template <class Sum> static __device__ __forceinline__ Sum tile_finished(Sum sum) { return sum; }
+// Reads four elements at an address that is a multiple of 16.
+static __device__ __forceinline__ void tile_read_four(float *to, const float *from) {
+    typedef float vector __attribute__((ext_vector_type(4)));
+    const vector four = *(const vector *)from;
+    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+}
 
 #ifdef TILE_MFMA
 typedef float tile_sums __attribute__((ext_vector_type(4)));
@@ -360,26 +373,47 @@ tile_loops(const typename tile_types<KIND>::element *a, int stride_a,
     typedef tile_warp<M, N, WARPS, ROWS> Warp;
     const Warp warp(tile_item());
     constexpr int down = Warp::down, across = Warp::across;
-#pragma unroll 4
-    for (int k = 0; k < K; ++k) {
-        Sum factors[across][4];
+    // Elements of a row of `a` that follow each other in every layout.
+    constexpr int run = LAYOUT_A != TILE_STRIDED && sizeof(T) == 4 ? 4 : 1;
+    // The layout repeats after 8 rows, so that one round has constant distances of addresses.
+#pragma unroll 1
+    for (unsigned round = 0; round < K / 8; ++round)
 #pragma unroll
-        for (int j = 0; j < across; ++j)
+        for (unsigned part = 0; part < 8; part += run) {
+            T of_a[down][4][run];
 #pragma unroll
-            for (int e = 0; e < 4; ++e)
-                factors[j][e] = tile_value<KIND>(b[tile_offset<T, LAYOUT_B, K, N>(
-                    k, warp.left + j * TILE_FRAGMENT_COLUMNS + tile_column(warp.lane, e), stride_b)]);
+            for (int i = 0; i < down; ++i)
 #pragma unroll
-        for (int i = 0; i < down; ++i)
+                for (int e = 0; e < 4; ++e) {
+                    const T *const from = a + tile_offset<T, LAYOUT_A, M, K>(
+                        warp.top + Warp::row(i) + tile_row(warp.lane, e), round * 8 + part, stride_a);
+                    if constexpr (run == 4)
+                        tile_read_four(of_a[i][e], from);
+                    else
+                        of_a[i][e][0] = *from;
+                }
 #pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                const Sum factor = tile_value<KIND>(a[tile_offset<T, LAYOUT_A, M, K>(
-                    warp.top + Warp::row(i) + tile_row(warp.lane, e), k, stride_a)]);
+            for (unsigned next = 0; next < run; ++next) {
+                Sum of_b[across][4];
 #pragma unroll
                 for (int j = 0; j < across; ++j)
-                    sums[(i * across + j) * 4 + e] += factor * factors[j][e];
+#pragma unroll
+                    for (int e = 0; e < 4; ++e)
+                        of_b[j][e] = tile_value<KIND>(b[tile_offset<T, LAYOUT_B, K, N>(
+                            round * 8 + part + next,
+                            warp.left + j * TILE_FRAGMENT_COLUMNS +
+                                tile_column(warp.lane, e / TILE_PAIR * TILE_PAIR),
+                            stride_b) + e % TILE_PAIR]);
+#pragma unroll
+                for (int i = 0; i < down; ++i)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e)
+#pragma unroll
+                        for (int j = 0; j < across; ++j)
+                            sums[(i * across + j) * 4 + e] +=
+                                tile_value<KIND>(of_a[i][e][next]) * of_b[j][e];
             }
-    }
+        }
 }
 )";
 
