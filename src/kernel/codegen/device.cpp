@@ -445,8 +445,12 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
         std::vector<std::string> all = parameters;
         if (!scratch_.empty())
             all.push_back("local ulong *scratch");
+        // Compilers use more registers for a work-item if a group has fewer of them.
+        const std::string bounds = is_cuda_like() && ir::has_tiles(module_)
+                                       ? "__launch_bounds__(" + std::to_string(group_items()) + ") "
+                                       : "";
         std::string head =
-            std::string(dialect_.kernel) + function_name(kernel) + "(" + joined(all) + ")";
+            std::string(dialect_.kernel) + bounds + function_name(kernel) + "(" + joined(all) + ")";
         if (is(Dialect::sycl)) {
             out_.line("extern \"C\" "
                       "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_"
