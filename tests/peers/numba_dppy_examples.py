@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from peers.releases import failure_of, written
 
 RELEASES = ("0.12.0", "0.13.1", "0.14.4", "0.15.0", "0.16.1", "0.17.4")
 FOLDER = "numba_dppy/examples/"
@@ -46,51 +48,9 @@ REFUSED = {
 }
 
 
-def git(repository: Path, *arguments: str) -> str:
-    return subprocess.run(
-        ["git", "-C", str(repository), *arguments], check=True, capture_output=True, text=True
-    ).stdout
-
-
 def changed(text: str) -> str:
     text = re.sub(r"\bnumba_dppy\b", "entrepot.kernel", text)
     return re.sub(r"\b(opencl|level0|level_zero):gpu\b", "opencl:cpu", text)
-
-
-def run(folder: Path, name: str) -> str:
-    """Runs an example. Returns the last line of its error, or nothing if it succeeds."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", RUN, name],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
-    except subprocess.TimeoutExpired:
-        return f"took more than {TIMEOUT} s"
-    if done.returncode == 0:
-        return ""
-    errors = [
-        line for line in done.stderr.splitlines() if re.match(r"[\w.]+(Error|Exception)\b", line)
-    ]
-    return errors[-1] if errors else f"exit status {done.returncode}"
-
-
-def examples_of(repository: Path, release: str, folder: Path) -> list[str]:
-    """Writes the release's examples to the folder. Returns the paths of those that are run."""
-    chosen = []
-    for path in git(repository, "ls-tree", "-r", "--name-only", release, FOLDER).split():
-        if not path.endswith(".py"):
-            continue
-        text = git(repository, "show", f"{release}:{path}")
-        name = path.removeprefix(FOLDER)
-        place = folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(changed(text))
-        if re.search(r"^\s*(import|from) numba_dppy\b", text, re.MULTILINE):
-            chosen.append(name)
-    return chosen
 
 
 def main() -> int:
@@ -102,8 +62,8 @@ def main() -> int:
     for release in given.releases:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
-            names = examples_of(given.repository, release, folder)
-            failures = {name: run((folder / name).parent, Path(name).name) for name in names}
+            names = written(given.repository, release, FOLDER, folder, changed, "numba_dppy")
+            failures = {name: failure_of(RUN, folder / name, TIMEOUT) for name in names}
         failures = {name: reason for name, reason in failures.items() if reason}
         for name, reason in failures.items():
             unknown += name not in REFUSED

@@ -45,7 +45,7 @@ constexpr AtomicRow atomic_rows[] = {
     {"exchange", "atomic.exchange"},
     {"load", "atomic.load"},
     {"store", "atomic.store"},
-    {"compare_exchange", "atomic.compare_exchange"},
+    {"compare_exchange", "AtomicRef.compare_exchange"},
 };
 
 }  // namespace
@@ -89,6 +89,15 @@ std::vector<std::string> DpexObjects::atomic_methods() {
     for (const AtomicRow &row : atomic_rows)
         methods.emplace_back(row.method);
     return methods;
+}
+
+// The class of the Python interpreter and that of the compiler name them differently.
+std::string DpexObjects::argument_name(const std::string &keyword) {
+    return keyword == "val" ? "value" : keyword == "expected_ref" ? "expected" : keyword;
+}
+
+const DpexObjects::Method *DpexObjects::local_linear_id() {
+    return std::ranges::find(item_methods, "get_local_linear_id", &Method::name);
 }
 
 const char *DpexObjects::atomic_function(std::string_view method) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <kernel/frontend/syntax.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +14,8 @@ namespace entrepot::python {
 
 class DpexObjects {
 public:
+    enum class Class { item, group, atomic };
+
     // Maps a method to a function of the language. If linear_sizes is set, the method returns a
     // linear id: the ids of three dimensions combined with the sizes that it names.
     struct Method {
@@ -22,7 +25,7 @@ public:
     };
     struct Atomic {
         kernel::syntax::NodePtr array, index;
-        kernel::syntax::NodePtr order, scope;  // nullptr: default of the language
+        kernel::syntax::NodePtr order, scope, space;  // nullptr: default of the language
     };
 
     void add_item(const std::string &name) { classes_[name] = Class::item; }
@@ -33,9 +36,9 @@ public:
     }
 
     bool has(const std::string &name) const { return classes_.contains(name); }
-    bool is_group(const std::string &name) const {
+    std::optional<Class> class_of(const std::string &name) const {
         const auto found = classes_.find(name);
-        return found != classes_.end() && found->second == Class::group;
+        return found == classes_.end() ? std::nullopt : std::optional(found->second);
     }
     // "a work-item", for messages.
     // Requires: has(name).
@@ -52,9 +55,11 @@ public:
     // Function for a method of an atomic reference; nullptr if unknown.
     static const char *atomic_function(std::string_view method);
     static std::vector<std::string> atomic_methods();
+    // The language's name for a keyword of these methods.
+    static std::string argument_name(const std::string &keyword);
+    static const Method *local_linear_id();
 
 private:
-    enum class Class { item, group, atomic };
     std::unordered_map<std::string, Class> classes_;
     std::unordered_map<std::string, Atomic> atomics_;
 };

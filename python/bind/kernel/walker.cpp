@@ -47,7 +47,7 @@ const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_
                end_lineno_name = "end_lineno", end_col_offset_name = "end_col_offset",
                function_name = "function", fields_name = "_fields", own_name = "__name__",
                function_defaults_name = "__defaults__", self_name = "__self__",
-               tile_operation_name = "tile_operation";
+               tile_operation_name = "tile_operation", annotations_name = "__annotations__";
 
 std::string_view kind_of(PyObject *node) {
     const std::string_view name = Py_TYPE(node)->tp_name;
@@ -108,6 +108,28 @@ bool is_used_as_item(PyObject *function, const std::string &name) {
     return found;
 }
 
+// True for entrepot.kernel.Item and the classes derived from it.
+bool is_item_class(PyObject *object) {
+    return object && PyType_Check(object) &&
+           PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(object),
+                            reinterpret_cast<PyTypeObject *>(language().item));
+}
+
+// The parameter's entry in the function's __annotations__, if there is one.
+Reference annotation_of(PyObject *function, const std::string &name) {
+    const Reference annotations(PyObject_GetAttr(function, annotations_name));
+    if (!annotations || !PyDict_Check(annotations.get())) {
+        PyErr_Clear();
+        return {};
+    }
+    PyObject *const found = PyDict_GetItemString(annotations.get(), name.c_str());
+    return found ? Reference::borrow(found) : Reference();
+}
+
+const char *description(DpexObjects::Class what) {
+    return what == DpexObjects::Class::item ? "a work-item" : "a work-group";
+}
+
 std::int32_t number_at(PyObject *node, PyObject *name) {
     const Reference number(PyObject_GetAttr(node, name));
     const long value = number && PyLong_Check(number.get()) ? PyLong_AsLong(number.get()) : 0;
@@ -132,6 +154,13 @@ std::string name_of(PyObject *object) {
             : type == "Namespace"  ? "entrepot.kernel."
                                    : "") +
            text_of_name(name.get());
+}
+
+bool is_device_function(PyObject *object) {
+    const int answer = PyObject_IsInstance(object, language().device_function);
+    if (answer < 0)
+        throw PythonError{};
+    return answer != 0;
 }
 
 // True for functions of Python's module random, which are methods of a generator.
@@ -175,15 +204,34 @@ std::string operator_of(PyObject *op) {
     return std::string(kind_of(op));
 }
 
+// A work-item or work-group that a call passes to a device function, which has no parameter for it
+// at run time.
+struct PassedObject {
+    std::size_t position;  // among the positional arguments
+    std::string keyword;   // empty: by position
+    DpexObjects::Class what;
+
+    bool operator==(const PassedObject &) const = default;
+};
+using PassedObjects = std::vector<PassedObject>;
+
+// A translated device function.
+struct DoneFunction {
+    Reference function;
+    PassedObjects passed;
+    std::shared_ptr<const Function> made;
+};
+
 // State shared by a kernel and the device functions that it calls.
 struct Translation {
     Translated made;
     std::vector<PyObject *> path;  // call stack of the functions being translated
-    std::vector<std::pair<Reference, std::shared_ptr<const Function>>> done;
+    std::vector<DoneFunction> done;
     std::vector<std::pair<Reference, Constant>> arrays;  // captured arrays, each converted once
 };
 
-std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function);
+std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function,
+                                               const PassedObjects &passed = {});
 
 class Walker {
 public:
@@ -198,7 +246,9 @@ public:
     std::vector<Parameter> parameters_of(PyObject *node) const;
     void add_defaults(PyObject *node, PyObject *function, std::vector<Parameter> &parameters);
     std::vector<NodePtr> body_of(PyObject *node);
-    void drop_item(PyObject *node, std::vector<Parameter> &parameters);
+    void drop_item(PyObject *node, PyObject *function, std::vector<Parameter> &parameters);
+    void drop_passed(PyObject *node, const PassedObjects &passed,
+                     std::vector<Parameter> &parameters);
 
 private:
     using Method = NodePtr (Walker::*)(PyObject *);
@@ -213,7 +263,9 @@ private:
     Reference object_of(PyObject *expression);
     std::optional<Constant> constant_of(PyObject *object);
     NodePtr captured(PyObject *node, PyObject *object, const std::string &text);
-    NodePtr captured_function(PyObject *node, PyObject *object, const std::string &text);
+    NodePtr captured_function(PyObject *node, PyObject *object, const std::string &text,
+                              const PassedObjects &passed = {});
+    PassedObjects objects_passed_by(PyObject *call);
     std::string cycle_to(PyObject *function) const;
     std::string suggestion_for(const std::string &text) const;
 
@@ -266,14 +318,17 @@ private:
     template <Kind kind> NodePtr word(PyObject *node) { return make(kind, node); }
 
     NodePtr call_of_dpex_object(PyObject *node, PyObject *callee);
+    NodePtr attribute_of_dpex_object(PyObject *node, const std::string &attribute);
+    Reference without_getattr(PyObject *expression);
     std::vector<NodePtr> arguments_by_place(PyObject *call);
     DpexObjects::Atomic atomic_of(PyObject *call);
     NodePtr call_of_atomic(PyObject *node, const DpexObjects::Atomic &atomic,
-                           const std::string &method, std::vector<NodePtr> arguments);
+                           const std::string &method);
     bool makes_atomic(PyObject *expression);
     NodePtr linear(PyObject *node, const DpexObjects::Method &method);
     bool is_dpex_object(PyObject *expression) const;
     bool is_group(PyObject *expression) const;
+    bool is_item(PyObject *expression) const;
 
     Translation &translation_;
     FreeVariables free_variables_;
@@ -399,19 +454,45 @@ std::vector<NodePtr> Walker::body_of(PyObject *node) {
 
 // A first parameter is no argument if it is annotated with Item or NdItem, or if a work-item's
 // methods are called on it.
-void Walker::drop_item(PyObject *node, std::vector<Parameter> &parameters) {
+void Walker::drop_item(PyObject *node, PyObject *function, std::vector<Parameter> &parameters) {
     const std::vector<Reference> arguments = children(child(node, args_name).get(), args_name);
     if (arguments.empty() || parameters.empty())
         return;
     const std::string name = parameters.front().name;
     const Reference annotation = child(arguments.front().get(), annotation_name);
     const Reference object =
-        annotation.get() == Py_None ? Reference() : object_of(annotation.get());
-    if (object.get() != language().item && !is_used_as_item(node, name))
+        annotation.get() == Py_None ? annotation_of(function, name) : object_of(annotation.get());
+    if (!is_item_class(object.get()) && !is_used_as_item(node, name))
         return;
     dpex_objects_.add_item(name);
     local_names_.erase(name);
     parameters.erase(parameters.begin());
+}
+
+// The parameters to which a call passes work-items and work-groups exist in the source only.
+void Walker::drop_passed(PyObject *node, const PassedObjects &passed,
+                         std::vector<Parameter> &parameters) {
+    std::vector<std::string> dropped;
+    for (const PassedObject &each : passed) {
+        const auto place = each.keyword.empty()
+                               ? each.position
+                               : static_cast<std::size_t>(
+                                     std::ranges::find(parameters, each.keyword, &Parameter::name) -
+                                     parameters.begin());
+        if (place >= parameters.size())
+            refuse(node, sentence_of("`", function_.name, "` is given ", description(each.what),
+                                     each.keyword.empty()
+                                         ? " beside its arguments"
+                                         : " as `" + each.keyword + "`, which it does not have"));
+        const std::string &name = parameters[place].name;
+        each.what == DpexObjects::Class::item ? dpex_objects_.add_item(name)
+                                              : dpex_objects_.add_group(name);
+        local_names_.erase(name);
+        dropped.push_back(name);
+    }
+    std::erase_if(parameters, [&](const Parameter &each) {
+        return std::ranges::find(dropped, each.name) != dropped.end();
+    });
 }
 
 // Names that are assigned anywhere in the function are local, as in Python.
@@ -506,17 +587,15 @@ std::string Walker::cycle_to(PyObject *function) const {
 }
 
 // nullptr: the object is not a function.
-NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::string &text) {
-    const int is_device_function = PyObject_IsInstance(object, language().device_function);
-    if (is_device_function < 0)
-        throw PythonError{};
-    if (is_device_function) {
+NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::string &text,
+                                  const PassedObjects &passed) {
+    if (is_device_function(object)) {
         const Reference inner = checked(PyObject_GetAttr(object, function_name));
         if (std::ranges::find(translation_.path, inner.get()) != translation_.path.end())
             refuse(node, cycle_to(inner.get()) +
                              ": recursion needs a stack, which devices have not; write a loop");
         auto made = make(Kind::function, node, text);
-        made->callee = translate_into(translation_, inner.get());
+        made->callee = translate_into(translation_, inner.get(), passed);
         return made;
     }
     if (const std::optional<std::string> name = builtin_name_of(object)) {
@@ -565,7 +644,8 @@ NodePtr Walker::name(PyObject *node) {
     const std::string text = text_of_name(id.get());
     if (dpex_objects_.has(text))
         refuse(node, sentence_of("'", text, "' stands for ", dpex_objects_.description(text),
-                                 ": only its methods can be used"));
+                                 ": only its methods can be used, and functions with @func take "
+                                 "work-items and work-groups"));
     if (is_local_name(id.get()))
         return make(Kind::name, node, text);
     const Reference object = free_variables_.find(id.get());
@@ -596,6 +676,8 @@ std::string Walker::suggestion_for(const std::string &text) const {
 NodePtr Walker::attribute(PyObject *node) {
     const Reference value = child(node, value_name), attribute = child(node, attr_name);
     const std::string text = text_of_name(attribute.get());
+    if (is_dpex_object(node))
+        return attribute_of_dpex_object(node, text);
     if (const Reference object = object_of(node))
         return captured(node, object.get(), text);
     auto made = make(Kind::attribute, node, text);
@@ -669,18 +751,31 @@ NodePtr Walker::conditional(PyObject *node) {
 }
 
 NodePtr Walker::call(PyObject *node) {
-    const Reference callee = child(node, func_name);
+    if (const Reference attribute = without_getattr(node))
+        return this->attribute(attribute.get());
+    Reference callee = child(node, func_name);
+    if (Reference attribute = without_getattr(callee.get()))
+        callee = std::move(attribute);
     if (is_dpex_object(callee.get()))
         return call_of_dpex_object(node, callee.get());
     if (const Reference object =
             kind_of(callee.get()) == "Attribute" ? child(callee.get(), value_name) : Reference();
         object && makes_atomic(object.get())) {
         const DpexObjects::Atomic atomic = atomic_of(object.get());
-        return call_of_atomic(node, atomic, text_of_name(child(callee.get(), attr_name).get()),
-                              arguments_by_place(node));
+        return call_of_atomic(node, atomic, text_of_name(child(callee.get(), attr_name).get()));
     }
     auto made = make(Kind::call, node);
-    made->operands.push_back(walk(callee.get()));
+    const PassedObjects passed = objects_passed_by(node);
+    const Reference function = passed.empty() ? Reference() : object_of(callee.get());
+    if (function && is_device_function(function.get()))
+        made->operands.push_back(
+            captured_function(callee.get(), function.get(), name_of(function.get()), passed));
+    else
+        made->operands.push_back(walk(callee.get()));
+    const bool takes_items = made->operands[0]->kind == Kind::function;
+    const auto is_dropped = [&](PyObject *each) {
+        return is_group(each) || (takes_items && is_item(each));
+    };
     const bool makes_array =
         made->operands[0]->kind == Kind::builtin && made->operands[0]->text.ends_with(".array");
     const auto argument_of = [&](PyObject *each) {
@@ -689,7 +784,7 @@ NodePtr Walker::call(PyObject *node) {
     for (const Reference &argument : children(node, args_name)) {
         if (kind_of(argument.get()) == "Starred")
             refuse(argument.get(), "a call in a kernel has no *arguments: write each of them");
-        if (is_group(argument.get()))
+        if (is_dropped(argument.get()))
             continue;
         made->operands.push_back(argument_of(argument.get()));
         made->names.emplace_back();
@@ -698,10 +793,57 @@ NodePtr Walker::call(PyObject *node) {
         const Reference name = child(keyword.get(), arg_name);
         if (name.get() == Py_None)
             refuse(keyword.get(), "a call in a kernel has no **arguments: write each of them");
+        if (is_dropped(child(keyword.get(), value_name).get()))
+            continue;
         made->operands.push_back(argument_of(child(keyword.get(), value_name).get()));
         made->names.push_back(text_of_name(name.get()));
     }
     return made;
+}
+
+PassedObjects Walker::objects_passed_by(PyObject *call) {
+    PassedObjects passed;
+    const auto add = [&](PyObject *argument, std::size_t position, std::string keyword) {
+        if (is_group(argument))
+            passed.push_back({position, std::move(keyword), DpexObjects::Class::group});
+        else if (is_item(argument))
+            passed.push_back({position, std::move(keyword), DpexObjects::Class::item});
+    };
+    std::size_t position = 0;
+    for (const Reference &argument : children(call, args_name))
+        add(argument.get(), position++, {});
+    for (const Reference &keyword : children(call, keywords_name)) {
+        const Reference name = child(keyword.get(), arg_name);
+        if (name.get() != Py_None)
+            add(child(keyword.get(), value_name).get(), 0, text_of_name(name.get()));
+    }
+    return passed;
+}
+
+// `getattr(x, "name")` as the attribute `x.name`; empty for any other expression.
+Reference Walker::without_getattr(PyObject *expression) {
+    if (kind_of(expression) != "Call")
+        return {};
+    const Reference callee = child(expression, func_name);
+    const std::vector<Reference> arguments = children(expression, args_name);
+    const Reference function =
+        kind_of(callee.get()) == "Name" ? object_of(callee.get()) : Reference();
+    if (!function || !PyCFunction_Check(function.get()) || arguments.size() != 2 ||
+        builtin_name_of(function.get()) != "getattr" ||
+        !children(expression, keywords_name).empty())
+        return {};
+    const Reference name = kind_of(arguments[1].get()) == "Constant"
+                               ? child(arguments[1].get(), value_name)
+                               : object_of(arguments[1].get());
+    if (!name || !PyUnicode_Check(name.get()))
+        refuse(arguments[1].get(), "getattr() takes the name of an attribute that is known when "
+                                   "the kernel is compiled: a string that is captured");
+    translation_.made.captured += "\ngetattr=" + text_of_name(name.get());
+    const Reference ast = checked(PyImport_ImportModule("ast"));
+    const Reference load = checked(PyObject_CallMethod(ast.get(), "Load", nullptr));
+    const Reference made = checked(PyObject_CallMethod(ast.get(), "Attribute", "OOO",
+                                                       arguments[0].get(), name.get(), load.get()));
+    return checked(PyObject_CallMethod(ast.get(), "copy_location", "OO", made.get(), expression));
 }
 
 // f"…": becomes a call of `format` with the pieces in order.
@@ -778,7 +920,7 @@ DpexObjects::Atomic Walker::atomic_of(PyObject *call) {
     if (!array)
         refuse(call, "AtomicRef(ref, index=0) needs its array");
     return {array, index ? index : number(call, 0), given("memory_order", 2),
-            given("memory_scope", 3)};
+            given("memory_scope", 3), given("address_space", 4)};
 }
 
 // The index is evaluated once, here, and stored in a variable.
@@ -800,6 +942,10 @@ NodePtr Walker::augment(PyObject *node) {
 }
 
 NodePtr Walker::annotate(PyObject *node) {
+    const Reference value = child(node, value_name), target = child(node, target_name);
+    if (kind_of(value.get()) == "Call" && kind_of(target.get()) == "Name")
+        if (NodePtr made = assign_dpex_object(node, target.get(), value.get()))
+            return made;
     auto made = make(Kind::annotate, node);
     made->operands = {walk(child(node, target_name).get()),
                       walk(child(node, annotation_name).get()),
@@ -864,12 +1010,19 @@ std::shared_ptr<Node> Walker::builtin_call(PyObject *at, const char *name,
 // to the work-group anyway.
 bool Walker::is_group(PyObject *expression) const {
     if (kind_of(expression) == "Name")
-        return dpex_objects_.is_group(text_of_name(child(expression, id_name).get()));
+        return dpex_objects_.class_of(text_of_name(child(expression, id_name).get())) ==
+               DpexObjects::Class::group;
     if (kind_of(expression) != "Call")
         return false;
     const Reference callee = child(expression, func_name);
     return is_dpex_object(callee.get()) &&
            DpexObjects::returns_group(text_of_name(child(callee.get(), attr_name).get()));
+}
+
+bool Walker::is_item(PyObject *expression) const {
+    return kind_of(expression) == "Name" &&
+           dpex_objects_.class_of(text_of_name(child(expression, id_name).get())) ==
+               DpexObjects::Class::item;
 }
 
 // True for `item.method`, where item is a name in dpex_objects_ or a call that returns a
@@ -883,6 +1036,24 @@ bool Walker::is_dpex_object(PyObject *expression) const {
             dpex_objects_.has(text_of_name(child(value.get(), id_name).get())));
 }
 
+// `dimensions` and a group's `leader`.
+NodePtr Walker::attribute_of_dpex_object(PyObject *node, const std::string &attribute) {
+    const Reference value = child(node, value_name);
+    const bool is_of_group = is_group(value.get());
+    if (attribute == "dimensions" && (is_of_group || is_item(value.get())))
+        return builtin_call(node, "get_work_dim", {});
+    if (attribute == "leader" && is_of_group) {
+        auto made = make(Kind::compare, node);
+        made->names = {"=="};
+        made->operands = {linear(node, *DpexObjects::local_linear_id()), number(node, 0)};
+        return made;
+    }
+    refuse(node, sentence_of(is_of_group            ? "a work-group has dimensions and leader"
+                             : is_item(value.get()) ? "a work-item has dimensions"
+                                                    : "an atomic reference has methods only",
+                             ", and no '", attribute, "'"));
+}
+
 // Arguments of a method, which must be positional.
 std::vector<NodePtr> Walker::arguments_by_place(PyObject *call) {
     for (const Reference &keyword : children(call, keywords_name)) {
@@ -890,8 +1061,8 @@ std::vector<NodePtr> Walker::arguments_by_place(PyObject *call) {
         refuse(keyword.get(),
                name.get() == Py_None
                    ? std::string("a call in a kernel has no **arguments: write each of them")
-                   : "the methods of work-items, groups and atomic references take their "
-                     "arguments by their places: leave `" +
+                   : "the methods of work-items and groups take their arguments by their places: "
+                     "leave `" +
                          text_of_name(name.get()) + "=` out");
     }
     return walk_all(children(call, args_name));
@@ -902,9 +1073,9 @@ NodePtr Walker::call_of_dpex_object(PyObject *node, PyObject *callee) {
     const std::string method = text_of_name(child(callee, attr_name).get());
     const bool is_group_call = kind_of(value.get()) == "Call";
     const std::string object = is_group_call ? "" : text_of_name(child(value.get(), id_name).get());
-    std::vector<NodePtr> arguments = arguments_by_place(node);
     if (const DpexObjects::Atomic *atomic = dpex_objects_.atomic(object))
-        return call_of_atomic(node, *atomic, method, std::move(arguments));
+        return call_of_atomic(node, *atomic, method);
+    std::vector<NodePtr> arguments = arguments_by_place(node);
     const DpexObjects::Method *const found =
         is_group_call ? DpexObjects::group_method(method) : dpex_objects_.method(object, method);
     if (!found)
@@ -919,21 +1090,30 @@ NodePtr Walker::call_of_dpex_object(PyObject *node, PyObject *callee) {
 }
 
 NodePtr Walker::call_of_atomic(PyObject *node, const DpexObjects::Atomic &atomic,
-                               const std::string &method, std::vector<NodePtr> arguments) {
+                               const std::string &method) {
     const char *const name = DpexObjects::atomic_function(method);
     if (!name)
         refuse(node, sentence_of("an AtomicRef has no method '", method, "'",
                                  did_you_mean(method, DpexObjects::atomic_methods())));
-    arguments.insert(arguments.begin(), {atomic.array, atomic.index});
-    const std::shared_ptr<Node> made = builtin_call(node, name, std::move(arguments));
-    const auto add_named = [&](const char *keyword, const NodePtr &given) {
+    const std::shared_ptr<Node> made = builtin_call(node, name, {atomic.array, atomic.index});
+    const auto add_named = [&](std::string keyword, const NodePtr &given) {
         if (!given)
             return;
         made->operands.push_back(given);
-        made->names.emplace_back(keyword);
+        made->names.push_back(std::move(keyword));
     };
+    for (const Reference &argument : children(node, args_name))
+        add_named({}, walk(argument.get()));
+    for (const Reference &keyword : children(node, keywords_name)) {
+        const Reference given = child(keyword.get(), arg_name);
+        if (given.get() == Py_None)
+            refuse(keyword.get(), "a call in a kernel has no **arguments: write each of them");
+        add_named(DpexObjects::argument_name(text_of_name(given.get())),
+                  walk(child(keyword.get(), value_name).get()));
+    }
     add_named("order", atomic.order);
     add_named("scope", atomic.scope);
+    add_named("space", atomic.space);
     return made;
 }
 
@@ -976,10 +1156,11 @@ Source source_of(PyObject *function) {
     return {Reference::borrow(node), text_of_name(file), text_of_name(text), first_line};
 }
 
-std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function) {
-    for (const auto &[known, made] : translation.done)
-        if (known.get() == function)
-            return made;
+std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function,
+                                               const PassedObjects &passed) {
+    for (const DoneFunction &known : translation.done)
+        if (known.function.get() == function && known.passed == passed)
+            return known.made;
     const Source source = source_of(function);
     auto made = std::make_shared<Function>();
     made->name = kind_of(source.node.get()) == "Lambda"
@@ -995,12 +1176,15 @@ std::shared_ptr<const Function> translate_into(Translation &translation, PyObjec
     translation.path.push_back(function);
     Walker walker(translation, function, *made, source.node.get());
     made->parameters = walker.parameters_of(source.node.get());
-    walker.drop_item(source.node.get(), made->parameters);
     if (translation.path.size() > 1)  // those of a kernel are given at the launch
         walker.add_defaults(source.node.get(), function, made->parameters);
+    if (passed.empty())
+        walker.drop_item(source.node.get(), function, made->parameters);
+    else
+        walker.drop_passed(source.node.get(), passed, made->parameters);
     made->body = walker.body_of(source.node.get());
     translation.path.pop_back();
-    translation.done.emplace_back(Reference::borrow(function), made);
+    translation.done.push_back({Reference::borrow(function), passed, made});
     return made;
 }
 

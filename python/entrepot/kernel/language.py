@@ -390,6 +390,38 @@ Examples
 """,
 )
 
+atomic_fence = Builtin(
+    "atomic_fence",
+    f"""\
+Order this work-item's accesses before the fence and those after it, as ``mem_fence()`` does.
+
+Called as ``atomic_fence(memory_order, memory_scope)``. The name is numba-dpex's.
+
+Parameters
+----------
+memory_order : str
+    The memory order, one of MemoryOrder. 'relaxed' orders nothing.
+memory_scope : str
+    The work-items that observe the order, one of MemoryScope.
+
+{_OUTSIDE}
+
+Examples
+--------
+>>> from entrepot import kernel as ek
+>>> @ek.kernel
+... def publish(data, ready):
+...     data[0] = 42
+...     ek.atomic_fence(ek.MemoryOrder.RELEASE, ek.MemoryScope.DEVICE)
+...     ek.atomic.store(ready, 0, 1)
+>>> data = ep.zeros(1, "int32", device="host")
+>>> ready = ep.zeros(1, "int32", device="host")
+>>> publish[1](data, ready).wait()
+>>> data.item(), ready.item()
+(42, 1)
+""",
+)
+
 CLK_LOCAL_MEM_FENCE = 1
 CLK_GLOBAL_MEM_FENCE = 2
 
@@ -467,9 +499,7 @@ local.array.instead = "; local memory as an argument of a launch is LocalAccesso
 _PRIVATE = f"""\
 {{1}}
 
-Called as ``{{0}}(shape, dtype)``.
-
-Its elements are not initialized.
+Called as ``{{0}}(shape, dtype, fill_zeros=False)``.
 
 Parameters
 ----------
@@ -477,6 +507,8 @@ shape : int or tuple of int
     The extents, in elements: literals or captured constants.
 dtype : dtype_like
     The type of an element: one of this module, NumPy's, PyTorch's or numba's, or a name.
+fill_zeros : bool, optional
+    True to set all elements to 0. By default they are not initialized.
 
 Returns
 -------
@@ -771,8 +803,8 @@ class MemoryScope:
 
 
 class AddressSpace:
-    """Address spaces of AtomicRef, with numba-dpex's names. They are ignored: the compiler knows an
-    array's space.
+    """Address spaces of AtomicRef, with numba-dpex's names. The compiler knows that of an array,
+    and refuses another.
     """
 
     GLOBAL, LOCAL, GENERIC = "global", "local", "generic"
@@ -787,7 +819,9 @@ Called as
 ``AtomicRef(ref, index=0, memory_order='relaxed', memory_scope='device', address_space=None)``.
 
 The methods are fetch_add, fetch_sub, fetch_min, fetch_max, fetch_and, fetch_or, fetch_xor,
-exchange, compare_exchange, load and store.
+exchange, compare_exchange, load and store. ``compare_exchange(expected, desired)`` is that of
+``atomic``. If ``expected`` is an array, its element ``expected_idx`` receives the old value, and
+the result is a bool.
 
 Parameters
 ----------
@@ -800,7 +834,7 @@ memory_order : str, optional
 memory_scope : str, optional
     The work-items that observe the order, one of MemoryScope. The default is that of ``atomic``.
 address_space : str, optional
-    One of AddressSpace. It is ignored: the compiler knows the array's space.
+    One of AddressSpace. The compiler knows the array's space, and refuses another.
 
 Returns
 -------

@@ -251,10 +251,12 @@ std::int64_t Lowering::literal_of(const Node &node, const std::string &what) {
 }
 
 std::string Lowering::text_of(const Node &node, const std::string &what) {
-    const Value value = value_after_effects(node);
+    return text_of(value_after_effects(node), node.at, what);
+}
+
+std::string Lowering::text_of(const Value &value, Position at, const std::string &what) const {
     if (value.kind != Value::Kind::text)
-        refuse(node.at,
-               what + " is a string, known when compiled, but this is " + value.type_name());
+        refuse(at, what + " is a string, known when compiled, but this is " + value.type_name());
     return value.text;
 }
 

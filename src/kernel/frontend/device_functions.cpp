@@ -87,6 +87,12 @@ Value Lowering::call_function(const Node &node,
         add_operands(argument, result.expression);
     result.has_effect = compiled.has_effect || result.kind == Value::Kind::tuple;
     changes_memory_ = changes_memory_ || compiled.has_effect;
+    if (compiled.returned_argument) {
+        static_cast<void>(value_after_effects(std::move(result)));
+        Value array = arguments.at(*compiled.returned_argument);
+        array.at = node.at;
+        return array;
+    }
     if (compiled.form.kind == Value::Kind::none)
         return result;
     std::size_t next = 0;
@@ -169,8 +175,7 @@ Instantiation Lowering::compiled_for(const std::shared_ptr<const syntax::Functio
 // Adds the call to an error found in the function.
 ir::Function Lowering::compiled_function(Instantiation &wanted, Position at) {
     try {
-        return Lowering(unit_, wanted.function, false)
-            .device_function(wanted.arguments, wanted.result, wanted.form, wanted.has_effect);
+        return Lowering(unit_, wanted.function, false).device_function(wanted);
     } catch (const CompileError &error) {
         throw CompileError(error, *source_, at);
     }
@@ -178,20 +183,20 @@ ir::Function Lowering::compiled_function(Instantiation &wanted, Position at) {
 
 // ---------------------------------------------------------------- the function
 
-ir::Function Lowering::device_function(const std::vector<Value> &arguments, Value &result,
-                                       Value &form, bool &has_effect) {
+ir::Function Lowering::device_function(Instantiation &wanted) {
     const auto &parameters = source_->parameters;
     ir::Function function = walked_to_fixed_point(
         [&] {
             for (std::size_t i = 0; i < parameters.size(); ++i)
-                bind_call_argument(parameters[i].name, parameters[i].at, arguments[i]);
+                bind_call_argument(parameters[i].name, parameters[i].at, wanted.arguments[i]);
         },
         0);
     const Position named{source_->first_line, 0, source_->first_line, 0};
-    set_result_type(result, source_->body.empty() ? named : source_->body.back()->at);
-    function.returns = result.expression.type;
-    form = returned_form_;
-    has_effect = changes_memory_;
+    set_result_type(wanted.result, source_->body.empty() ? named : source_->body.back()->at);
+    function.returns = wanted.result.expression.type;
+    wanted.form = returned_form_;
+    wanted.has_effect = changes_memory_;
+    wanted.returned_argument = returned_argument_;
     return function;
 }
 
@@ -325,8 +330,36 @@ Value Lowering::flattened_result(const Value &value, Position at) {
     return numbers;
 }
 
+// The parameter that denotes this whole array, if it is one.
+std::optional<std::size_t> Lowering::argument_of(const Value &array) const {
+    const auto &parameters = source_->parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (const auto bound = bound_.find(parameters[i].name);
+            bound != bound_.end() && bound->second.view == array.view)
+            return i;
+    return std::nullopt;
+}
+
+void Lowering::return_argument(const Value &array, Position at) {
+    const std::optional<std::size_t> argument = argument_of(array);
+    if (!argument)
+        refuse(at, "a device function returns numbers, or an array that is its argument, but this "
+                   "is " +
+                       array.type_name() + "; take the array as an argument and write to it");
+    if (found_.contains("") || returned_argument_.value_or(*argument) != *argument)
+        refuse(at, "`" + source_->name + "` returns something else elsewhere; return `" +
+                       source_->parameters[*argument].name + "` on every way");
+    returned_argument_ = argument;
+    emit(ir::Act::return_, at);
+}
+
 // The result is an unnamed slot.
 void Lowering::return_value(const Value &given, Position at) {
+    if (given.kind == Value::Kind::array)
+        return return_argument(given, at);
+    if (returned_argument_)
+        refuse(at, "`" + source_->name + "` returns an array elsewhere; return `" +
+                       source_->parameters[*returned_argument_].name + "` here, too");
     const Value value = flattened_result(given, at);
     if (value.kind == Value::Kind::none) {
         empty_return_ = empty_return_.value_or(at);
@@ -369,10 +402,13 @@ void Lowering::return_value(const Value &given, Position at) {
 }
 
 void Lowering::set_result_type(Value &result, Position at) {
+    const std::string each_way = "; write return with a value on every way through the function";
+    if (returned_argument_ && (empty_return_ || flow_.reachable))
+        refuse(at,
+               "`" + source_->name + "` returns an array, and ends without one here" + each_way);
     const auto found = found_.find("");
     if (found == found_.end())
         return;
-    const std::string each_way = "; write return with a value on every way through the function";
     if (empty_return_)
         refuse(*empty_return_,
                "`" + source_->name + "` returns nothing here and a value elsewhere" + each_way,

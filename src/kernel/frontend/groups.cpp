@@ -22,6 +22,13 @@ constexpr std::array scopes{Named<ir::Scope>{"work_item", ir::Scope::work_item},
                             Named<ir::Scope>{"work_group", ir::Scope::work_group},
                             Named<ir::Scope>{"device", ir::Scope::device},
                             Named<ir::Scope>{"system", ir::Scope::system}};
+// SYCL's enumerations, which numba-dpex's classes number likewise.
+constexpr std::array<std::string_view, 6> orders_by_number{"relaxed", "acquire", "consume",
+                                                           "release", "acq_rel", "seq_cst"};
+constexpr std::array<std::string_view, 5> scopes_by_number{"work_item", "sub_group", "work_group",
+                                                           "device", "system"};
+constexpr std::array<std::string_view, 5> spaces_by_number{"private", "global", "constant", "local",
+                                                           "generic"};
 constexpr std::array<std::string_view, 7> operations{"add", "min", "max", "mul",
                                                      "and", "or",  "xor"};
 
@@ -46,10 +53,41 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
+// The name, given as a string or by its number.
+std::string Lowering::enumerator_of(const Node &node, const std::string &what,
+                                    std::span<const std::string_view> by_number) {
+    const Value value = value_after_effects(node);
+    const auto number = value.is_scalar() ? build::constant_of(value.expression) : std::nullopt;
+    if (!number)
+        return text_of(value, node.at, what);
+    if (*number < 0 || *number >= static_cast<std::int64_t>(by_number.size()))
+        refuse(node.at, sentence_of("there is no ", what.substr(2), " ", *number));
+    return std::string(by_number[static_cast<std::size_t>(*number)]);
+}
+
+// Checks the address space that the program states for the elements of an atomic operation.
+void Lowering::check_space(const Node *node, Space space) {
+    if (!node)
+        return;
+    constexpr std::array stated{
+        Named<Space>{"private", Space::private_}, Named<Space>{"global", Space::global},
+        Named<Space>{"constant", Space::constant}, Named<Space>{"local", Space::local}};
+    if (value_after_effects(*node).kind == Value::Kind::none)
+        return;
+    const std::string name = enumerator_of(*node, "an address space", spaces_by_number);
+    const auto *const row = std::ranges::find(stated, name, &Named<Space>::name);
+    if (name != "generic" && row == stated.end())
+        refuse(node->at, "there is no address space \"" + name + "\"; write one of " +
+                             names_of(stated) + ", \"generic\"");
+    if (name != "generic" && row->kind != space)
+        refuse(node->at, "the array is not in " + name + " memory; leave the address space out, " +
+                             "since the compiler knows it");
+}
+
 ir::Order Lowering::order_of(const Node *node, ir::Order otherwise) {
     if (!node)
         return otherwise;
-    const std::string name = text_of(*node, "a memory order");
+    const std::string name = enumerator_of(*node, "a memory order", orders_by_number);
     const auto *const row = std::ranges::find(orders, name, &Named<ir::Order>::name);
     if (row == orders.end())
         refuse(node->at,
@@ -60,7 +98,7 @@ ir::Order Lowering::order_of(const Node *node, ir::Order otherwise) {
 ir::Scope Lowering::scope_of(const Node *node, ir::Scope otherwise) {
     if (!node)
         return otherwise;
-    const std::string name = text_of(*node, "a memory scope");
+    const std::string name = enumerator_of(*node, "a memory scope", scopes_by_number);
     const auto *const row = std::ranges::find(scopes, name, &Named<ir::Scope>::name);
     if (row == scopes.end())
         refuse(node->at,
@@ -70,6 +108,8 @@ ir::Scope Lowering::scope_of(const Node *node, ir::Scope otherwise) {
 
 Value Lowering::call_barrier(const FunctionRow &row, const Node &node,
                              std::span<const Node *const> arguments) {
+    if (row.name == "atomic_fence")
+        return call_atomic_fence(node, arguments);
     const bool is_fence = row.name == "mem_fence";
     std::int64_t fences = ir::local_fence | ir::global_fence;
     if (row.name != "group_barrier" && arguments[0]) {
@@ -89,7 +129,8 @@ Value Lowering::call_barrier(const FunctionRow &row, const Node &node,
                                                                            : ir::Scope::work_group);
     } else {
         if (row.name == "group_barrier")
-            static_cast<void>(scope_of(arguments[0], ir::Scope::work_group));
+            for (const Node *const scope : arguments)
+                static_cast<void>(scope_of(scope, ir::Scope::work_group));
         statement.scope = row.text == "sub_group" ? ir::Scope::sub_group : ir::Scope::work_group;
     }
     ++effects_;
@@ -98,8 +139,61 @@ Value Lowering::call_barrier(const FunctionRow &row, const Node &node,
     return {};
 }
 
+// A relaxed fence orders nothing.
+Value Lowering::call_atomic_fence(const Node &node, std::span<const Node *const> arguments) {
+    ir::Statement statement;
+    statement.act = ir::Act::fence;
+    statement.at = node.at;
+    statement.fences = ir::local_fence | ir::global_fence;
+    statement.order = order_of(arguments[0], ir::Order::seq_cst);
+    statement.scope = scope_of(arguments[1], ir::Scope::device);
+    if (statement.order == ir::Order::relaxed)
+        return {};
+    ++effects_;
+    changes_memory_ = true;
+    block_->push_back(std::move(statement));
+    return {};
+}
+
+// compare_exchange of numba-dpex's AtomicRef. If `expected` is an array, its element receives the
+// old value, and the result is a bool.
+Value Lowering::compare_exchange(const Node &node, std::span<const Node *const> arguments) {
+    const FunctionRow &row = *find_function("atomic.compare_exchange");
+    const Value expected = value_after_effects(*arguments[2]);
+    const Node *const index = arguments[4];
+    std::vector<const Node *> given(arguments.begin(), arguments.end());
+    given.erase(given.begin() + 4);
+    if (expected.kind != Value::Kind::array) {
+        if (index)
+            refuse(index->at, "`expected_idx` is the index in an array `expected`, but that is " +
+                                  expected.type_name());
+        return call_atomic(row, node, given);
+    }
+    static const Node zero = [] {
+        Node made;
+        made.kind = Kind::constant;
+        made.value.value = std::int64_t{0};
+        return made;
+    }();
+    Value place;
+    place.kind = Value::Kind::array;
+    place.at = node.at;
+    place.view =
+        std::make_shared<const View>(subscripted(expected, index ? *index : zero, node.at));
+    place = with_saved_offsets(std::move(place));
+    const Value wanted = in_variable(loaded(*place.view, node.at), "expected");
+    const syntax::NodePtr name = bound_name(wanted, node.at);
+    given[2] = name.get();
+    const Value old = in_variable(call_atomic(row, node, given), "old");
+    bound_.erase(name->text);
+    store_to(place, old, node.at);
+    return compared("==", old, wanted, node.at);
+}
+
 Value Lowering::call_atomic(const FunctionRow &row, const Node &node,
                             std::span<const Node *const> arguments) {
+    if (row.text.empty())
+        return compare_exchange(node, arguments);
     const std::string name = "`" + std::string(row.name) + "`";
     const Value array = value_after_effects(*arguments[0]);
     if (array.kind != Value::Kind::array)
@@ -117,8 +211,6 @@ Value Lowering::call_atomic(const FunctionRow &row, const Node &node,
     if (type.read_only && row.text != "load")
         refuse(arguments[0]->at,
                "`" + function_.roots[element.root].shown + "` is read-only and may not be written");
-    const bool adds =
-        row.text == "add" || row.text == "sub" || row.text == "min" || row.text == "max";
     const bool fits = type.dtype.bits == 32 || type.dtype.bits == 64;
     if (!fits || is_complex(type.dtype) || (is_bitwise(row.text) && !is_integer(type.dtype)))
         refuse(arguments[0]->at,
@@ -131,21 +223,21 @@ Value Lowering::call_atomic(const FunctionRow &row, const Node &node,
     atomic.id = element.root;
     Value offset = made(element.offset);
     const Mark before = mark();
-    const std::vector<Value> values = scalars_of(arguments.subspan(2, arguments.size() - 4));
+    check_space(arguments.back(), type.space);
+    const std::vector<Value> values = scalars_of(arguments.subspan(2, arguments.size() - 5));
     save_before(offset, before);
     atomic.operands = {offset.expression};
     for (const Value &value : values) {
-        const bool loses =
-            is_complex(value.expression.type.dtype) ||
-            (adds && is_integer(type.dtype) && is_float(value.expression.type.dtype));
+        const bool loses = is_complex(value.expression.type.dtype) ||
+                           (is_integer(type.dtype) && is_float(value.expression.type.dtype));
         if (loses)
             refuse(value.at, name + " of elements of " + name_of(type.dtype) +
                                  " takes such a number, but this is " + value.type_name() +
                                  "; write " + name_of(type.dtype) + "(...)");
         atomic.operands.push_back(as(value, type.dtype).expression);
     }
-    atomic.order = order_of(arguments[arguments.size() - 2], ir::Order::relaxed);
-    atomic.scope = scope_of(arguments.back(),
+    atomic.order = order_of(arguments[arguments.size() - 3], ir::Order::relaxed);
+    atomic.scope = scope_of(arguments[arguments.size() - 2],
                             type.space == Space::local ? ir::Scope::work_group : ir::Scope::device);
     if (type.space == Space::constant)  // constant memory never changes and has no atomics
         return loaded(element, node.at);

@@ -190,6 +190,7 @@ void Lowering::walk_once(const std::function<void()> &bind_parameters) {
     bound_.clear();
     wholes_.clear();
     returned_form_ = {};
+    returned_argument_.reset();
     proved_.clear();
     assumed_.clear();
     taken_.clear();

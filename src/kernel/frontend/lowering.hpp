@@ -127,6 +127,8 @@ struct Instantiation {
     Value result;             // type of the result; its numbers, if it is a structure
     Value form;               // structure that the numbers of the result make; kind none: none
     bool has_effect = false;  // true: the call has a side effect
+    // The result is this argument, an array, and not a value of the call.
+    std::optional<std::size_t> returned_argument = std::nullopt;
 };
 
 // A kernel under compilation, with the device functions that it calls.
@@ -145,8 +147,7 @@ public:
     ir::Function kernel(const std::vector<ArgumentType> &arguments);
     // `arguments` are the values that a call passes; `result` receives the type of the returned
     // value.
-    ir::Function device_function(const std::vector<Value> &arguments, Value &result, Value &form,
-                                 bool &has_effect);
+    ir::Function device_function(Instantiation &wanted);
 
 private:
     using Node = syntax::Node;
@@ -382,6 +383,7 @@ private:
     std::int64_t literal_of(const Node &node, const std::string &what);
     std::int64_t step_of(const Node &node);  // step of a slice
     std::string text_of(const Node &node, const std::string &what);
+    std::string text_of(const Value &value, Position at, const std::string &what) const;
     Dtype dtype_of(const Node &node);
     Dtype python_dtype(const std::string &name) const;
     Value call_dtype(const Node &node, Dtype dtype);
@@ -440,6 +442,8 @@ private:
     Value array_value(ir::RootId root, Position at) const;
     std::vector<std::int64_t> shape_of(const Node &node);
     static StructTypePtr struct_type_of(const Node &node);
+    void fill_with_zeros(const View &array, Position at);
+    bool known_truth(const Node &node, const std::string &what);
 
     // groups.cpp
     Value call_barrier(const FunctionRow &row, const Node &node,
@@ -448,6 +452,11 @@ private:
                       std::span<const Node *const> arguments);
     Value call_group(const FunctionRow &row, const Node &node,
                      std::span<const Node *const> arguments);
+    Value call_atomic_fence(const Node &node, std::span<const Node *const> arguments);
+    Value compare_exchange(const Node &node, std::span<const Node *const> arguments);
+    std::string enumerator_of(const Node &node, const std::string &what,
+                              std::span<const std::string_view> by_number);
+    void check_space(const Node *node, Space space);
     ir::Order order_of(const Node *node, ir::Order otherwise);
     ir::Scope scope_of(const Node *node, ir::Scope otherwise);
     Value call_print(const FunctionRow &row, const Node &node);
@@ -464,6 +473,8 @@ private:
     void bind_call_array(const std::string &name, Position at, const View &passed);
     ir::VariableId new_parameter(const std::string &name, Position at);
     void return_value(const Value &given, Position at);
+    void return_argument(const Value &array, Position at);
+    std::optional<std::size_t> argument_of(const Value &array) const;
     void set_result_type(Value &result, Position at);
     Value flattened_result(const Value &value, Position at);
     static bool add_numbers(const Value &value, std::vector<Value> &numbers);
@@ -519,7 +530,8 @@ private:
     };
     std::vector<Loop *> loops_;
     std::optional<Position> empty_return_;
-    Value returned_form_;     // see Instantiation::form
+    Value returned_form_;                           // see Instantiation::form
+    std::optional<std::size_t> returned_argument_;  // see Instantiation::returned_argument
     std::string array_name_;  // name for an array created by the current assignment
 };
 

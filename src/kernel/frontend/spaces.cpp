@@ -1,6 +1,8 @@
 // Arrays that a kernel creates in local, private and constant memory.
 #include "kernel/frontend/lowering.hpp"
 
+#include <entrepot/core/assert.hpp>
+
 #include <cstring>
 
 namespace entrepot::kernel {
@@ -116,10 +118,51 @@ Value Lowering::call_array(const FunctionRow &row, const Node &node,
     root.type.contiguous = true;
     root.type.shape = shape_of(*arguments[0]);
     root.type.ndim = static_cast<std::uint32_t>(root.type.shape.size());
-    if (const StructTypePtr type = struct_type_of(*arguments[1]))
+    const bool fills = !is_local && arguments[2] && known_truth(*arguments[2], "fill_zeros");
+    if (const StructTypePtr type = struct_type_of(*arguments[1])) {
+        if (fills)
+            refuse(arguments[2]->at,
+                   "fill_zeros is for arrays of numbers; assign to the fields of a struct");
         return array_of_structs(root, type);
+    }
     root.type.dtype = dtype_of(*arguments[1]);
-    return array_value(new_root(std::move(root)), node.at);
+    Value made = array_value(new_root(std::move(root)), node.at);
+    if (fills)
+        fill_with_zeros(*made.view, node.at);
+    return made;
+}
+
+bool Lowering::known_truth(const Node &node, const std::string &what) {
+    const Value value = truth_of(node);
+    if (!value.is_constant())
+        refuse(node.at, what + " is known when compiled: write True or False");
+    return std::get<bool>(value.expression.value);
+}
+
+// Stores zeros by a loop over all elements, which follow one another.
+//
+// Requires: the array was created in the kernel.
+void Lowering::fill_with_zeros(const View &array, Position at) {
+    ENTREPOT_ASSERT(array.type.contiguous && !array.type.shape.empty());
+    std::int64_t count = 1;
+    for (const std::int64_t extent : array.type.shape)
+        count *= extent;
+    const ir::VariableId counter = new_variable("element", scalar_type(dtypes::int64), at);
+    const Range range{integer(0, at), integer(count, at), integer(1, at)};
+    bound_counter(counter, range);
+    View element = array;
+    element.offset = build::variable(counter, scalar_type(dtypes::int64), at);
+    element.extents.clear();
+    element.strides.clear();
+    Flow inside = flow_;
+    ir::Statement loop;
+    loop.act = ir::Act::for_;
+    loop.at = at;
+    loop.id = counter;
+    loop.expressions = {range.start.expression, range.stop.expression, range.step.expression};
+    loop.body = lowered_into_block(inside, [&] { store(element, integer(0, at), at); });
+    ++effects_;
+    block_->push_back(std::move(loop));
 }
 
 // The layout that a dtype of structs or vectors denotes; nullptr for any other expression.

@@ -204,6 +204,11 @@ class View:
         if self._written is not None:
             self._written[place] = True
 
+    def initialize(self) -> None:
+        """Marks all elements, which are zeros, as written."""
+        if self._written is not None:
+            self._written[...] = True
+
     def atomically(self, index: Any, change: Any) -> Any:
         """Replaces the element by ``change(element)`` and returns its old value. ``change=None``:
         only reads it.

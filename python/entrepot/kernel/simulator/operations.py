@@ -54,7 +54,8 @@ def operations(run: Run) -> dict[str, Callable[..., Any]]:
         **_memory(run),
         **_ATOMICS,
         "AtomicRef": AtomicRef,
-        "mem_fence": lambda *_: None,
+        "mem_fence": lambda *_, **__: None,
+        "atomic_fence": lambda *_, **__: None,
         "assertion": lambda condition, message: _check(run, condition, message),
         "dot": dot,
     }
@@ -162,8 +163,13 @@ def _memory(run: Run) -> dict[str, Callable[..., Any]]:
             arrays[place] = fresh(shape, dtype, "local", site)
         return arrays[place]
 
-    def private_array(shape: Any, dtype: Any, *, site: _Site) -> Any:
-        return fresh(shape, dtype, "private", site)
+    def private_array(shape: Any, dtype: Any, fill_zeros: bool = False, *, site: _Site) -> Any:
+        if fill_zeros and is_struct_dtype(dtype):
+            raise refuse("fill_zeros is for arrays of numbers; assign to the fields of a struct")
+        made = fresh(shape, dtype, "private", site)
+        if fill_zeros:
+            made.initialize()
+        return made
 
     def constant_array(values: Any, dtype: Any = None, *, site: _Site) -> View:
         if isinstance(values, View):
@@ -235,7 +241,25 @@ class AtomicRef:
         operation = _ATOMICS.get("atomic." + name.removeprefix("fetch_"))
         if operation is None:
             raise refuse(f"AtomicRef has no {name!r}")
-        return lambda *values: operation(self._array, self._index, *values)
+        return lambda *values, **named: operation(
+            self._array, self._index, *values, *named.values()
+        )
+
+    def compare_exchange(
+        self,
+        expected: Any = None,
+        desired: Any = None,
+        expected_idx: Any = 0,
+        *,
+        expected_ref: Any = None,
+    ) -> Any:
+        wanted = expected if expected_ref is None else expected_ref
+        if not isinstance(wanted, View):
+            return _compare_exchange(self._array, self._index, wanted, desired)
+        value = wanted[expected_idx]
+        old = _compare_exchange(self._array, self._index, value, desired)
+        wanted[expected_idx] = old
+        return arithmetic.equal(old, value)
 
 
 #: Methods of numba-dpex's items and groups: the function of the language and, for linear ones, the
@@ -267,6 +291,14 @@ class WorkItem:
 
     def __init__(self, functions: dict[str, Callable[..., Any]], scope: str = "work_group") -> None:
         self._functions, self.scope = functions, scope
+
+    @property
+    def dimensions(self) -> Any:
+        return self._functions["get_work_dim"]()
+
+    @property
+    def leader(self) -> Any:
+        return self.get_local_linear_id() == 0
 
     def get_group(self) -> WorkItem:
         return WorkItem(self._functions)

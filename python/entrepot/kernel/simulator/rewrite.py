@@ -22,7 +22,7 @@ import numpy as np
 
 from ..._core import Dtype
 from .. import source
-from ..language import Item
+from ..language import Builtin, Item
 from . import arithmetic, mathematics, operations, structs
 from .errors import MARK, refusal
 from .held import Place, Types
@@ -181,7 +181,12 @@ def _takes_item(function: types.FunctionType, definition: ast.FunctionDef) -> bo
     if not parameters:
         return False
     first = parameters[0]
-    if first.annotation is not None and _Names(function, set()).value(first.annotation) is Item:
+    annotation = (
+        function.__annotations__.get(first.arg)
+        if first.annotation is None
+        else _Names(function, set()).value(first.annotation)
+    )
+    if isinstance(annotation, type) and issubclass(annotation, Item):
         return True
     return any(
         isinstance(node, ast.Attribute)
@@ -528,6 +533,9 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         callee = self._names.value(node.func)
+        if callee is getattr and len(node.args) == 2:
+            attribute: ast.expr = self.visit(self._without_getattr(node))
+            return attribute
         node.args = [self.visit(argument) for argument in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
@@ -536,12 +544,22 @@ class _Rewriter(ast.NodeTransformer):
             return node
         return self._known_call(node, callee)
 
+    def _without_getattr(self, node: ast.Call) -> ast.expr:
+        """``getattr(x, "name")`` as the attribute ``x.name``."""
+        given = node.args[1]
+        name = given.value if isinstance(given, ast.Constant) else self._names.value(given)
+        if not isinstance(name, str):
+            raise refusal(
+                self._file,
+                node.lineno,
+                "getattr() takes the name of an attribute that is known when the kernel is "
+                "compiled: a string that is captured",
+            )
+        return ast.copy_location(ast.Attribute(node.args[0], name, ast.Load()), node)
+
     def _known_call(self, node: ast.Call, callee: Any) -> ast.expr:
-        if (
-            isinstance(canonical := getattr(callee, "name", None), str)
-            and type(callee).__name__ == "Builtin"
-        ):
-            return self._builtin(node, canonical)
+        if isinstance(callee, Builtin):
+            return self._builtin(node, callee.name)
         if isinstance(device := getattr(callee, "function", None), types.FunctionType):
             return self._device_function(node, device)
         if getattr(callee, "lanes", 1) > 1:

@@ -1,0 +1,1 @@
+"""The part of ``numba_dpex.core`` that programs import: exceptions and types."""

@@ -1,0 +1,30 @@
+"""``numba_dpex.core.exceptions``: the classes that are raised here, each a KernelError."""
+
+from __future__ import annotations
+
+from ..errors import (
+    ExecutionQueueInferenceError,
+    InvalidKernelSpecializationError,
+    KernelHasReturnValueError,
+    MissingSpecializationError,
+    UnmatchedNumberOfRangeDimsError,
+    UnsupportedGroupWorkItemSizeError,
+    UnsupportedKernelArgumentError,
+    not_served,
+)
+
+__all__ = [
+    "ExecutionQueueInferenceError",
+    "InvalidKernelSpecializationError",
+    "KernelHasReturnValueError",
+    "MissingSpecializationError",
+    "UnmatchedNumberOfRangeDimsError",
+    "UnsupportedGroupWorkItemSizeError",
+    "UnsupportedKernelArgumentError",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name.endswith("Error"):
+        not_served(__name__, name, "it is never raised; catch entrepot.KernelError")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

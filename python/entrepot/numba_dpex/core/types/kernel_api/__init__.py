@@ -1,0 +1,1 @@
+"""Types of the kernel API's objects."""

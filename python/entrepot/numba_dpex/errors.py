@@ -1,0 +1,94 @@
+"""Errors of numba-dpex programs: KernelErrors that are also of the classes that programs catch."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+from .._core import KernelError
+
+
+class NotServedError(KernelError, ImportError):
+    """A name of numba-dpex that has no counterpart: the message says what to use."""
+
+
+class HostAccessError(KernelError, NotImplementedError):
+    """Something that exists in kernels only was used in plain Python."""
+
+
+class SpecializationFormError(KernelError, NotImplementedError):
+    """A signature was given as a string."""
+
+
+class LaunchTypeError(KernelError, TypeError):
+    """An argument of a launch is of a type that the launch does not take."""
+
+
+class LaunchValueError(KernelError, ValueError):
+    """A launch was given something else than a function, its range and its arguments."""
+
+
+class RangeTypeError(KernelError, TypeError):
+    """A range is not made of ints, or has more than three dimensions."""
+
+
+class ExecutionQueueInferenceError(KernelError):
+    """No queue follows from the arguments: they have several, or there is no array."""
+
+
+class InvalidKernelSpecializationError(KernelError):
+    """A signature has a type that kernels do not take."""
+
+
+class KernelHasReturnValueError(KernelError):
+    """A kernel returns a value, or its signature says so."""
+
+
+class MissingSpecializationError(KernelError, TypeError):
+    """The arguments are of other types than the kernel's signatures."""
+
+
+class UnmatchedNumberOfRangeDimsError(KernelError, ValueError):
+    """The global and the local range differ in their number of dimensions."""
+
+
+class UnsupportedGroupWorkItemSizeError(KernelError, ValueError):
+    """The local range does not divide the global range."""
+
+
+class UnsupportedKernelArgumentError(LaunchTypeError):
+    """An argument cannot be given to a kernel."""
+
+
+def typed(error: Exception, kind: type[KernelError] = KernelError) -> KernelError:
+    """The error as one of ``kind``.
+
+    It is also numba's TypingError if the program has imported that. Numba-dpex raises this class
+    for every kernel that does not compile.
+    """
+    return _with_typing_error(kind, _class_of_numba())(str(error))
+
+
+def _class_of_numba() -> type[Exception] | None:
+    errors = sys.modules.get("numba.core.errors")
+    return getattr(errors, "TypingError", None)
+
+
+#: Classes that are also numba's, by the class that they extend.
+_made: dict[type[KernelError], type[KernelError]] = {}
+
+
+def _with_typing_error(
+    kind: type[KernelError], typing_error: type[Exception] | None
+) -> type[KernelError]:
+    if typing_error is None:
+        return kind
+    # Two threads may both make one. One of them is stored.
+    return _made.setdefault(
+        kind, type(kind.__name__, (kind, typing_error), {"__doc__": kind.__doc__})
+    )
+
+
+def not_served(module: str, name: str, instead: str) -> NoReturn:
+    """Raises NotServedError, which ``from module import name`` shows, too."""
+    raise NotServedError(f"{module}.{name} is not served: {instead}")

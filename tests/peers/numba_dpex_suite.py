@@ -1,0 +1,193 @@
+"""The examples and kernel tests of numba-dpex's releases, run with ``entrepot.numba_dpex`` in the
+place of ``numba_dpex``.
+
+    python tests/peers/numba_dpex_suite.py REPOSITORY [RELEASE...]
+
+REPOSITORY is a clone of https://github.com/IntelPython/numba-dpex, with its tags. Nothing of it is
+here. An example is run if it imports numba_dpex. In the text of examples and tests the module's
+name is replaced. dpnp's module ``tensor`` takes the place of dpctl's, which dpctl has dropped.
+
+Prints the counts of each release, and what fails. Fails if something fails that is not listed here
+with a reason, or if something listed passes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from peers.releases import failure_of, git, written
+
+RELEASES = ("0.21.4", "0.22.1", "0.23.0")
+TIMEOUT = 120  # seconds for an example
+TIMEOUT_OF_TESTS = 500
+KEEP_ON = "--continue-on-collection-errors"
+
+#: Names that dpctl has dropped, and the program that is the first argument.
+RUN = """
+import runpy, sys
+import entrepot
+import dpctl, dpnp.tensor
+dpctl.tensor = sys.modules["dpctl.tensor"] = dpnp.tensor
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+#: Arguments of examples: less work, or the part that is of numba-dpex.
+ARGUMENTS = {
+    "debug/side-by-side.py": ["--api", "numba-ndpx-kernel"],
+    "debug/side-by-side-2.py": ["--api", "numba-ndpx-kernel"],
+    "kernel/pipelining.py": ["--n", "2000", "--n_itr", "4", "--reps", "1"],
+}
+
+#: Folders of tests: those of kernels, and of the kernel API in Python.
+TESTS = ("kernel_tests/", "kernel_api/", "experimental/")
+
+#: Modules of numba-dpex's compiler, which tests import and Entrepot does not have.
+STAND_INS = """
+import sys, types
+import entrepot
+import dpctl, dpnp.tensor
+import entrepot.numba_dpex
+
+dpctl.tensor = sys.modules["dpctl.tensor"] = dpnp.tensor
+
+
+class StandIn:
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, *args, **kwargs):
+        return StandIn(self.name)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandIn(self.name)
+
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        import importlib.machinery
+        if name.startswith("entrepot.numba_dpex."):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        module = types.ModuleType(spec.name)
+        module.__path__ = []
+        return module
+
+    def exec_module(self, module):
+        module.__getattr__ = StandIn(module.__name__).__getattr__
+
+
+sys.meta_path.append(Finder())
+entrepot.numba_dpex.dpjit = StandIn("dpjit")
+entrepot.numba_dpex.config = StandIn("config")
+entrepot.numba_dpex.DpctlSyclQueue = StandIn("DpctlSyclQueue")
+
+outcomes = open("outcomes.jsonl", "a")
+
+
+def pytest_runtest_logreport(report):
+    if report.when == "call" or report.outcome != "passed":
+        import json
+        kind = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+        crash = getattr(report.longrepr, "reprcrash", None)
+        reason = getattr(crash, "message", "").split("\\n")[0]
+        print(json.dumps([report.nodeid, kind, reason]), file=outcomes, flush=True)
+
+
+def pytest_collectreport(report):
+    if report.failed:
+        import json
+        reason = str(report.longrepr).strip().split("\\n")[-1]
+        print(json.dumps([report.nodeid, "failed", reason]), file=outcomes, flush=True)
+"""
+
+#: What cannot pass, by a pattern of its path or test, with the reason.
+REFUSED: dict[str, str] = {}
+
+
+def changed(text: str) -> str:
+    text = re.sub(r"\bnumba_dpex\.tests\b", "originals.tests", text)
+    return re.sub(r"(?<![\w./])numba_dpex\b", "entrepot.numba_dpex", text)
+
+
+def reason_for(name: str) -> str | None:
+    return next((why for pattern, why in REFUSED.items() if re.search(pattern, name)), None)
+
+
+def examples(repository: Path, release: str) -> Iterator[tuple[str, str]]:
+    """The name of each example, with its error or nothing."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        names = written(repository, release, "numba_dpex/examples/", folder, changed, "numba_dpex")
+        for name in names:
+            yield name, failure_of(RUN, folder / name, TIMEOUT, ARGUMENTS.get(name, ()))
+
+
+def kernel_tests(repository: Path, release: str) -> Iterator[tuple[str, str]]:
+    """The name of each test that ran to its end, with its error or nothing."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        tests = folder / "originals" / "tests"
+        tests.mkdir(parents=True)
+        (folder / "originals" / "__init__.py").touch()
+        source = "numba_dpex/tests/"
+        for name in ("__init__.py", "_helper.py"):
+            text = git(repository, "show", f"{release}:{source}{name}")
+            (tests / name).write_text(changed(text))
+        present = []
+        for part in TESTS:
+            if written(repository, release, source + part, tests / part, changed, "numba_dpex"):
+                present.append(f"originals/tests/{part}")
+        (folder / "conftest.py").write_text(STAND_INS)
+        (folder / "pytest.ini").write_text("[pytest]\n")
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", KEEP_ON, *present],
+            cwd=folder,
+            capture_output=True,
+            timeout=TIMEOUT_OF_TESTS,
+        )
+        for line in (folder / "outcomes.jsonl").read_text().splitlines():
+            name, outcome, reason = json.loads(line)
+            if outcome in ("passed", "failed"):
+                yield (
+                    name.removeprefix("originals/tests/"),
+                    (reason or "failed") * (outcome == "failed"),
+                )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("repository", type=Path)
+    parser.add_argument("releases", nargs="*", default=RELEASES)
+    given = parser.parse_args()
+    unknown = total = 0
+    for release in given.releases:
+        for what, run in (("examples", examples), ("kernel tests", kernel_tests)):
+            counts: Counter[bool] = Counter()
+            for name, failure in run(given.repository, release):
+                counts[not failure] += 1
+                expected = reason_for(name)
+                unknown += bool(failure) != bool(expected)
+                if failure:
+                    print(f"{release} {name}: {expected or 'UNEXPECTED ' + failure}")
+                elif expected:
+                    print(f"{release} {name}: passes, and is listed: {expected}")
+            total += counts.total()
+            print(f"{release} {what}: {counts[True]} of {counts.total()}", flush=True)
+    return 1 if unknown or not total else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
