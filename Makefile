@@ -5,7 +5,8 @@
 #   - make demo       which libraries can import whose memory, with addresses and times
 #   - make test       C++ and Python tests with the light peers; PEERS=all adds torch and the other heavy ones. With
 #                     PYTHON=python3.13t without the GIL, and with the peers that have wheels for such interpreters
-#   - make peer-suites  the peers' own test suites, run with Entrepot's drop-in modules
+#   - make peer-suites  the peers' own test suites, run with Entrepot's drop-in modules; NUMBA_DPEX=CLONE adds the
+#                     programs of numba-dppy and numba-dpex
 #   - make conformance  results of `entrepot check` for the peers, in docs/conformance.md
 #   - make bench      times of Entrepot and the peers; PEERS=all adds PyTorch and HIP Python
 #   - make docs       the documentation, in build/docs
@@ -120,8 +121,13 @@ test: system-test install $(if $(filter all,$(PEERS)),bindgen) $(call group,test
 system-test:
 	tools/system_packages.sh compiler libffi doctest $(if $(filter all,$(PEERS)),mpi hip)
 
-peer-suites: install $(call group,test $(peers))
+# A clone of numba-dpex with its tags: the programs of its releases are run, too.
+NUMBA_DPEX ?=
+
+peer-suites: install $(call group,test $(peers) $(if $(NUMBA_DPEX),peers-all bench))
 	$(PY) tests/peers/dpctl_suite.py
+	$(if $(NUMBA_DPEX),$(PY) tests/peers/numba_dppy_examples.py $(NUMBA_DPEX))
+	$(if $(NUMBA_DPEX),$(PY) tests/peers/numba_dpex_suite.py $(NUMBA_DPEX))
 
 conformance: install $(call group,test peers-all)
 	$(PY) tests/peers/conformance.py

@@ -9,6 +9,7 @@ import entrepot.check
 import entrepot.hip.objects
 import entrepot.kernel
 import entrepot.memory
+import entrepot.numba_dpex.kernel_api
 
 
 def public_names() -> list[str]:
@@ -30,6 +31,21 @@ def public_names() -> list[str]:
             "anonymous",
         ],
         "entrepot.hip": entrepot.hip.objects.__all__,
+        # The other names are those of entrepot.kernel, types, or of another page.
+        "entrepot.numba_dpex": [
+            "Kernel",
+            "NdRange",
+            "Range",
+            "call_kernel",
+            "call_kernel_async",
+            "device_func",
+            "kernel",
+        ],
+        "entrepot.numba_dpex.kernel_api": [
+            name
+            for name in entrepot.numba_dpex.kernel_api.__all__
+            if name not in entrepot.numba_dpex.__all__
+        ],
     }
     for module in (
         entrepot.adapters,

@@ -10,7 +10,7 @@ Examples
 ... def add(item: kapi.Item, a, b, c):
 ...     i = item.get_id(0)
 ...     c[i] = a[i] + b[i]
->>> a, b = ep.full(4, 2, "float32", device="host"), ep.ones(4, "float32", device="host")
+>>> a, b = ep.full(4, 2, "float32", device="host"), ep.full(4, 1, "float32", device="host")
 >>> c = ep.zeros(4, "float32", device="host")
 >>> dpex.call_kernel(add, dpex.Range(4), a, b, c)
 >>> c.numpy().tolist()
@@ -29,7 +29,6 @@ from ..kernel import (
     DEFAULT_LOCAL_SIZE,
     atomic,
     barrier,
-    func,
     get_global_id,
     get_global_size,
     get_group_id,
@@ -43,7 +42,7 @@ from ..kernel import (
     sub_group_barrier,
 )
 from . import types
-from .decorators import Kernel, device_func, kernel
+from .decorators import Kernel, device_func, func, kernel
 from .errors import not_served
 from .launches import call_kernel, call_kernel_async
 from .ranges import NdRange, Range

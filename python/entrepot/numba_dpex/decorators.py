@@ -9,16 +9,21 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from .._core import KernelError
+from .._core import Event, KernelError
 from ..kernel import functions
 from ..kernel.functions import DeviceFunction, KernelFunction
 from ..kernel.language import Item
+from ..kernel.ranges import NdRange, Range
 from ..kernel.signatures import Signature, kernel_signature_of
 from ..kernel.source import remember
 from .errors import (
+    IllegalRangeValueError,
+    InvalidKernelLaunchArgsError,
     InvalidKernelSpecializationError,
     KernelHasReturnValueError,
+    MissingSpecializationError,
     SpecializationFormError,
+    UnknownGlobalRangeError,
     typed,
 )
 from .types import (
@@ -53,17 +58,66 @@ class Kernel(KernelFunction):
         """The signatures, each with the kernel."""
         return dict.fromkeys(self._chosen.get("signatures") or (), self)
 
-    def for_arguments(self, count: int) -> KernelFunction:
+    def __getitem__(self, index: Any) -> Callable[..., Event]:
+        _check_brackets(self, index)
+
+        def launch(*arguments: Any, wait: bool = True, **options: Any) -> Event:
+            chosen = self._for_arguments(len(arguments))
+            return launched(chosen, index, arguments, wait=wait, **options)
+
+        return launch
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = self.function.__name__
+        raise UnknownGlobalRangeError(
+            f"kernel {name} was called without a range: No global range follows from the "
+            f"arguments; write call_kernel({name}, Range(…), …) or {name}[Range(…)](…)"
+        )
+
+    def _for_arguments(self, count: int) -> Kernel:
         """The kernel for a launch with as many arguments."""
-        code = self.function.__code__
-        if count == code.co_argcount - 1:
+        if count == self.function.__code__.co_argcount - 1:
             return self._with_item
         return self
 
     @functools.cached_property
-    def _with_item(self) -> KernelFunction:
+    def _with_item(self) -> Kernel:
         """The kernel of the function whose first parameter is annotated as the work-item."""
         return _made(_with_item(self.function), self._chosen)
+
+
+def _check_brackets(kernel: Kernel, index: Any) -> None:
+    """Checks ``kernel[index]``: a range, or a global and a local one."""
+    name = kernel.function.__name__
+    if isinstance(index, (Range, NdRange)) or not isinstance(index, (tuple, list)):
+        return
+    if not 1 <= len(index) <= 2 and all(isinstance(each, (tuple, list)) for each in index[:1]):
+        raise InvalidKernelLaunchArgsError(
+            f"kernel {name}: a Range, an NdRange, or a global and a local range were expected in "
+            f"the brackets, not {index!r}"
+        )
+    if len(index) == 3:
+        raise InvalidKernelLaunchArgsError(
+            f"kernel {name}: {index!r} has three parts; write Range(…) for three dimensions"
+        )
+    if isinstance(index[0], (tuple, list)) and not index[0]:
+        raise IllegalRangeValueError(
+            f"kernel {name}: the global range is empty; give it 1 to 3 ints"
+        )
+
+
+def launched(kernel: KernelFunction, index: Any, arguments: Any, **options: Any) -> Event:
+    """Launches the kernel, with the errors of numba-dpex."""
+    try:
+        return KernelFunction.__getitem__(kernel, index)(*arguments, **options)
+    except IndexError:
+        raise
+    except KernelError as error:
+        raise typed(error, kind_of(error)) from error
+    except TypeError as error:
+        if kernel._chosen.get("signatures"):
+            raise typed(error, MissingSpecializationError) from error
+        raise
 
 
 def _with_item(function: FunctionType) -> FunctionType:
@@ -132,7 +186,7 @@ def kernel(function_or_signature: Any = None, **options: Any) -> Any:
     ... def add(item: kapi.Item, a, b):
     ...     i = item.get_id(0)
     ...     b[i] += a[i]
-    >>> a, b = ep.full(4, 2, "float32", device="host"), ep.ones(4, "float32", device="host")
+    >>> a, b = ep.full(4, 2, "float32", device="host"), ep.full(4, 1, "float32", device="host")
     >>> dpex.call_kernel(add, dpex.Range(4), a, b)
     >>> b.numpy().tolist()
     [3.0, 3.0, 3.0, 3.0]
@@ -207,6 +261,10 @@ def device_func(function_or_signature: Any = None, **options: Any) -> Any:
         return DeviceFunction(function_or_signature)
     _signatures_in(function_or_signature, "device_func")
     return functions.func
+
+
+#: The name of 0.21.
+func = device_func
 
 
 def _chosen_of(decorator: str, options: dict[str, Any]) -> dict[str, Any]:

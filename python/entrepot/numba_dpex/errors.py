@@ -8,6 +8,15 @@ from typing import NoReturn
 from .._core import KernelError
 
 
+class DpexError(KernelError):
+    """Base class of the errors that numba-dpex names."""
+
+    @property
+    def message(self) -> str:
+        """The text of the error."""
+        return str(self)
+
+
 class NotServedError(KernelError, ImportError):
     """A name of numba-dpex that has no counterpart: the message says what to use."""
 
@@ -32,31 +41,43 @@ class RangeTypeError(KernelError, TypeError):
     """A range is not made of ints, or has more than three dimensions."""
 
 
-class ExecutionQueueInferenceError(KernelError):
+class ExecutionQueueInferenceError(DpexError):
     """No queue follows from the arguments: they have several, or there is no array."""
 
 
-class InvalidKernelSpecializationError(KernelError):
+class IllegalRangeValueError(DpexError, ValueError):
+    """A range in brackets is empty."""
+
+
+class InvalidKernelLaunchArgsError(DpexError, ValueError):
+    """The brackets of a launch do not have a global range and, if any, a local range."""
+
+
+class UnknownGlobalRangeError(DpexError, TypeError):
+    """A kernel was called without a range."""
+
+
+class InvalidKernelSpecializationError(DpexError):
     """A signature has a type that kernels do not take."""
 
 
-class KernelHasReturnValueError(KernelError):
+class KernelHasReturnValueError(DpexError):
     """A kernel returns a value, or its signature says so."""
 
 
-class MissingSpecializationError(KernelError, TypeError):
+class MissingSpecializationError(DpexError, TypeError):
     """The arguments are of other types than the kernel's signatures."""
 
 
-class UnmatchedNumberOfRangeDimsError(KernelError, ValueError):
+class UnmatchedNumberOfRangeDimsError(DpexError, ValueError):
     """The global and the local range differ in their number of dimensions."""
 
 
-class UnsupportedGroupWorkItemSizeError(KernelError, ValueError):
+class UnsupportedGroupWorkItemSizeError(DpexError, ValueError):
     """The local range does not divide the global range."""
 
 
-class UnsupportedKernelArgumentError(LaunchTypeError):
+class UnsupportedKernelArgumentError(DpexError, TypeError):
     """An argument cannot be given to a kernel."""
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
-from .._core import Event, KernelError, LocalAccessor
+from .._core import Event, LocalAccessor, Scalar
 from ..kernel.functions import KernelFunction
 from ..kernel.ranges import NdRange, Range
-from .decorators import Kernel, kind_of
+from .decorators import Kernel, launched
 from .errors import (
     ExecutionQueueInferenceError,
     LaunchTypeError,
     LaunchValueError,
-    MissingSpecializationError,
     typed,
 )
 
@@ -144,17 +144,8 @@ def _submitted(
     _check_queues(kernel_fn, kernel_args)
     chosen = kernel_fn
     if isinstance(kernel_fn, Kernel):
-        chosen = kernel_fn.for_arguments(len(kernel_args))
-    try:
-        return chosen[index_range](*kernel_args, **options)
-    except IndexError:
-        raise
-    except KernelError as error:
-        raise typed(error, kind_of(error)) from error
-    except TypeError as error:
-        if chosen._chosen.get("signatures"):
-            raise typed(error, MissingSpecializationError) from error
-        raise
+        chosen = kernel_fn._for_arguments(len(kernel_args))
+    return launched(chosen, index_range, kernel_args, **options)
 
 
 def _queue_of(arguments: tuple[Any, ...]) -> Any:
@@ -179,4 +170,4 @@ def _check_queues(kernel_fn: KernelFunction, arguments: tuple[Any, ...]) -> None
 
 
 def _is_array(argument: Any) -> bool:
-    return hasattr(argument, "shape") and not isinstance(argument, LocalAccessor)
+    return not isinstance(argument, (Number, Scalar, LocalAccessor))

@@ -47,11 +47,45 @@ class Range(ranges.Range):
         return super().__new__(cls, *extents)  # type: ignore[return-value]
 
     def get(self, index: int) -> int:
-        """Extent of the dimension ``index``."""
+        """Extent of a dimension.
+
+        Parameters
+        ----------
+        index : int
+            The dimension, from 0.
+
+        Returns
+        -------
+        int
+            The number of work-items in that dimension.
+
+        Raises
+        ------
+        IndexError
+            If the range has fewer dimensions.
+
+        Examples
+        --------
+        >>> from entrepot.numba_dpex import kernel_api as kapi
+        >>> kapi.Range(480, 640).get(1)
+        640
+        """
         return self[index]
 
     def size(self) -> int:
-        """Number of all work-items."""
+        """Number of all work-items.
+
+        Returns
+        -------
+        int
+            The product of the extents.
+
+        Examples
+        --------
+        >>> from entrepot.numba_dpex import kernel_api as kapi
+        >>> kapi.Range(480, 640).size()
+        307200
+        """
         count = 1
         for extent in self:
             count *= extent
@@ -118,11 +152,35 @@ class NdRange(ranges.NdRange):
         self.global_range, self.local_range = wide, narrow
 
     def get_global_range(self) -> Range:
-        """Range of all work-items."""
+        """Range of all work-items.
+
+        Returns
+        -------
+        Range
+            The global range.
+
+        Examples
+        --------
+        >>> from entrepot.numba_dpex import kernel_api as kapi
+        >>> kapi.NdRange((480, 640), (8, 8)).get_global_range()
+        Range(480, 640)
+        """
         return self.global_range  # type: ignore[return-value]
 
     def get_local_range(self) -> Range:
-        """Range of a work-group."""
+        """Range of a work-group.
+
+        Returns
+        -------
+        Range
+            The local range.
+
+        Examples
+        --------
+        >>> from entrepot.numba_dpex import kernel_api as kapi
+        >>> kapi.NdRange((480, 640), (8, 8)).get_local_range()
+        Range(8, 8)
+        """
         return self.local_range  # type: ignore[return-value]
 
 

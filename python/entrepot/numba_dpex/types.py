@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Dtype
-from .errors import typed
+from .errors import LaunchValueError, typed
 
 
 class Signature:
@@ -127,7 +127,10 @@ class _OfIndexSpace:
 
     def __init__(self, ndim: int) -> None:
         if not 1 <= ndim <= 3:
-            raise typed(ValueError(f"{type(self).__name__}: ndim is 1, 2 or 3, not {ndim}"))
+            raise typed(
+                ValueError(f"{type(self).__name__}: ndim is 1, 2 or 3, not {ndim}"),
+                LaunchValueError,
+            )
         self.ndim = ndim
 
     def __repr__(self) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from ..errors import (
     ExecutionQueueInferenceError,
+    IllegalRangeValueError,
+    InvalidKernelLaunchArgsError,
     InvalidKernelSpecializationError,
     KernelHasReturnValueError,
     MissingSpecializationError,
+    UnknownGlobalRangeError,
     UnmatchedNumberOfRangeDimsError,
     UnsupportedGroupWorkItemSizeError,
     UnsupportedKernelArgumentError,
@@ -15,9 +18,12 @@ from ..errors import (
 
 __all__ = [
     "ExecutionQueueInferenceError",
+    "IllegalRangeValueError",
+    "InvalidKernelLaunchArgsError",
     "InvalidKernelSpecializationError",
     "KernelHasReturnValueError",
     "MissingSpecializationError",
+    "UnknownGlobalRangeError",
     "UnmatchedNumberOfRangeDimsError",
     "UnsupportedGroupWorkItemSizeError",
     "UnsupportedKernelArgumentError",

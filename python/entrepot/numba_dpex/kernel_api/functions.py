@@ -34,6 +34,9 @@ class _AtomicRef:
     exchange, compare_exchange, load and store. A kernel calls it, and so does Python, which runs
     one work-item at a time.
 
+    Called as
+    ``AtomicRef(ref, index=0, memory_order=RELAXED, memory_scope=DEVICE, address_space=None)``.
+
     Parameters
     ----------
     ref : array
@@ -128,7 +131,7 @@ class _AtomicRef:
 def _private_array(shape: Any, dtype: Any, fill_zeros: bool = False) -> Any:
     """An array of one work-item.
 
-    In plain Python it is a NumPy array.
+    Called as ``PrivateArray(shape, dtype, fill_zeros=False)``. In plain Python it is a NumPy array.
 
     Parameters
     ----------
@@ -166,6 +169,8 @@ def _private_array(shape: Any, dtype: Any, fill_zeros: bool = False) -> Any:
 def _group_barrier(group: Any, fence_scope: MemoryScope = MemoryScope.WORK_GROUP) -> None:
     """Wait until all work-items of the work-group have arrived.
 
+    Called as ``group_barrier(group, fence_scope=MemoryScope.WORK_GROUP)``.
+
     Parameters
     ----------
     group : Group
@@ -196,6 +201,8 @@ def _group_barrier(group: Any, fence_scope: MemoryScope = MemoryScope.WORK_GROUP
 
 def _atomic_fence(memory_order: MemoryOrder, memory_scope: MemoryScope) -> None:
     """Order this work-item's accesses before the fence and those after it.
+
+    Called as ``atomic_fence(memory_order, memory_scope)``.
 
     In plain Python it does nothing, because one work-item runs at a time.
 

@@ -6,10 +6,64 @@ index space.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from ...kernel import language
+
+_Method = TypeVar("_Method", bound=Callable[..., object])
+
+#: Objects of the examples, by the first word of a call.
+_MADE = {
+    "group": ["group = kapi.Group(kapi.Range(6, 4), kapi.Range(3, 2), kapi.Range(2, 2), [1, 0])"],
+    "item": ["item = kapi.Item(kapi.Range(4, 5), [1, 2])"],
+    "nd_item": [
+        "group = kapi.Group(kapi.Range(6), kapi.Range(3), kapi.Range(2), [1])",
+        "whole, own = kapi.Item(kapi.Range(6), [4]), kapi.Item(kapi.Range(3), [1])",
+        "nd_item = kapi.NdItem(whole, own, group)",
+    ],
+}
+_DIMENSION = """\
+Parameters
+----------
+{} : int
+    The dimension, from 0, the slowest, to 2.
+
+"""
+_METHOD = """\
+{}
+
+{}Returns
+-------
+{}
+    The value in Python. A compiled kernel has an int64 in its place.
+
+Examples
+--------
+>>> from entrepot.numba_dpex import kernel_api as kapi
+{}
+{}
+"""
+
+
+def _described(summary: str, call: str, answer: str) -> Callable[[_Method], _Method]:
+    """Gives a method its docstring, with an example of the call."""
+
+    def describe(method: _Method) -> _Method:
+        parameters = list(inspect.signature(method).parameters)[1:]
+        steps = [*_MADE[call.partition(".")[0]], call]
+        method.__doc__ = _METHOD.format(
+            summary,
+            "".join(map(_DIMENSION.format, parameters)),
+            inspect.signature(method).return_annotation,
+            "\n".join(f">>> {step}" for step in steps),
+            answer,
+        )
+        return method
+
+    return describe
 
 
 def _linear(index: Sequence[int], extents: Sequence[int]) -> int:
@@ -49,28 +103,30 @@ class Group:
         #: True for the work-item of the local id 0.
         self.leader = False
 
+    @_described("Position of the group in a dimension.", "group.get_group_id(0)", "1")
     def get_group_id(self, dim: int) -> int:
-        """Position of the group in a dimension."""
         return self._index[dim]
 
+    @_described("Position of the group among all groups.", "group.get_group_linear_id()", "2")
     def get_group_linear_id(self) -> int:
-        """Position of the group among all groups."""
         return _linear(self._index, self._group_range)
 
+    @_described("Number of groups in a dimension.", "group.get_group_range(0)", "2")
     def get_group_range(self, dim: int) -> int:
-        """Number of groups in a dimension."""
         return self._group_range[dim]
 
+    @_described("Number of all groups.", "group.get_group_linear_range()", "4")
     def get_group_linear_range(self) -> int:
-        """Number of all groups."""
         return math.prod(self._group_range)
 
+    @_described(
+        "Number of work-items of the group in a dimension.", "group.get_local_range(1)", "2"
+    )
     def get_local_range(self, dim: int) -> int:
-        """Number of work-items of the group in a dimension."""
         return self._local_range[dim]
 
+    @_described("Number of all work-items of the group.", "group.get_local_linear_range()", "6")
     def get_local_linear_range(self) -> int:
-        """Number of all work-items of the group."""
         return math.prod(self._local_range)
 
     @property
@@ -100,20 +156,20 @@ class Item(language.Item):
     def __init__(self, extent: Sequence[int], index: Sequence[int]) -> None:
         self._extent, self._index = extent, index
 
+    @_described("Position of the work-item in a dimension.", "item.get_id(1)", "2")
     def get_id(self, idx: int) -> int:
-        """Position of the work-item in a dimension."""
         return self._index[idx]
 
+    @_described("Position of the work-item among all work-items.", "item.get_linear_id()", "7")
     def get_linear_id(self) -> int:
-        """Position of the work-item among all work-items."""
         return _linear(self._index, self._extent)
 
+    @_described("Number of work-items in a dimension.", "item.get_range(1)", "5")
     def get_range(self, idx: int) -> int:
-        """Number of work-items in a dimension."""
         return self._extent[idx]
 
+    @_described("Number of all work-items.", "item.get_linear_range()", "20")
     def get_linear_range(self) -> int:
-        """Number of all work-items."""
         return math.prod(self._extent)
 
     @property
@@ -147,40 +203,42 @@ class NdItem(language.Item):
         self._global_item, self._local_item, self._group = global_item, local_item, group
         group.leader = self.get_local_linear_id() == 0
 
+    @_described("Position among all work-items in a dimension.", "nd_item.get_global_id(0)", "4")
     def get_global_id(self, idx: int) -> int:
-        """Position among all work-items in a dimension."""
         return self._global_item.get_id(idx)
 
+    @_described("Position among all work-items.", "nd_item.get_global_linear_id()", "4")
     def get_global_linear_id(self) -> int:
-        """Position among all work-items."""
         return self._global_item.get_linear_id()
 
+    @_described("Number of all work-items in a dimension.", "nd_item.get_global_range(0)", "6")
     def get_global_range(self, idx: int) -> int:
-        """Number of all work-items in a dimension."""
         return self._global_item.get_range(idx)
 
+    @_described("Number of all work-items.", "nd_item.get_global_linear_range()", "6")
     def get_global_linear_range(self) -> int:
-        """Number of all work-items."""
         return self._global_item.get_linear_range()
 
+    @_described("Position in the group in a dimension.", "nd_item.get_local_id(0)", "1")
     def get_local_id(self, idx: int) -> int:
-        """Position in the group in a dimension."""
         return self._local_item.get_id(idx)
 
+    @_described("Position in the group.", "nd_item.get_local_linear_id()", "1")
     def get_local_linear_id(self) -> int:
-        """Position in the group."""
         return self._local_item.get_linear_id()
 
+    @_described(
+        "Number of work-items of the group in a dimension.", "nd_item.get_local_range(0)", "3"
+    )
     def get_local_range(self, idx: int) -> int:
-        """Number of work-items of the group in a dimension."""
         return self._local_item.get_range(idx)
 
+    @_described("Number of all work-items of the group.", "nd_item.get_local_linear_range()", "3")
     def get_local_linear_range(self) -> int:
-        """Number of all work-items of the group."""
         return self._local_item.get_linear_range()
 
+    @_described("The group of the work-item.", "nd_item.get_group().get_group_id(0)", "1")
     def get_group(self) -> Group:
-        """The group of the work-item."""
         return self._group
 
     @property
