@@ -58,7 +58,7 @@ class Kernel(KernelFunction):
         """The signatures, each with the kernel."""
         return dict.fromkeys(self._chosen.get("signatures") or (), self)
 
-    def __getitem__(self, index: Any) -> Callable[..., Event]:
+    def __getitem__(self, index: Any) -> Any:
         _check_brackets(self, index)
 
         def launch(*arguments: Any, wait: bool = True, **options: Any) -> Event:

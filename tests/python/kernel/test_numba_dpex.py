@@ -5,6 +5,7 @@ simulator and in plain Python, and the errors of names and programs that are not
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -342,7 +343,7 @@ def test_errors_of_launches():
     with pytest.raises(ValueError, match="an NdRange was expected"):
         dpex.call_kernel(store_two, 4, a)
     with pytest.raises(ep.KernelError, match="dependent_events is a tuple"):
-        dpex.call_kernel_async(store_two, dpex.Range(4), [], a)
+        dpex.call_kernel_async(store_two, dpex.Range(4), [], a)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a kernel was expected"):
         dpex.call_kernel_async(len, dpex.Range(4), (), a)
     with pytest.raises(exceptions.UnknownGlobalRangeError) as error:
@@ -362,11 +363,12 @@ def test_ranges():
     both_ranges = dpex.NdRange(global_size=(4, 6), local_size=(2, 3))
     assert both_ranges.get_global_range() == space
     assert both_ranges.get_local_range().dim1 == 3
-    for global_size, local_size in (((2, 2), ("a", 1)), ((3, 3, 3, 3), (1, 1, 1)), (4, 2)):
+    sizes: Any
+    for sizes in (((2, 2), ("a", 1)), ((3, 3, 3, 3), (1, 1, 1)), (4, 2)):
         with pytest.raises(TypeError):
-            dpex.NdRange(global_size, local_size)
+            dpex.NdRange(*sizes)
     with pytest.raises(TypeError, match="an extent is an int"):
-        dpex.Range((4, 6))
+        dpex.Range((4, 6))  # type: ignore[arg-type]
     with pytest.raises(exceptions.UnmatchedNumberOfRangeDimsError):
         dpex.NdRange((4, 4), (2,))
     with pytest.raises(exceptions.UnsupportedGroupWorkItemSizeError):
@@ -449,7 +451,7 @@ def float_into_int(item: kapi.Item, a):
 
 
 def unknown_attribute(item: kapi.NdItem, a):
-    a[0] = item.get_group().size
+    a[0] = item.get_group().size  # type: ignore[attr-defined]
 
 
 def item_as_value(item: kapi.Item, a):

@@ -197,6 +197,14 @@ TEST_CASE("unsupported statements are refused") {
 TEST_CASE("invalid calls are refused") {
     const auto same = function("same", {"x"}, {returns("x")});
     const auto nested = function("nested", {"x"}, {returns(tuple({"x", tuple({"x", 2})}))});
+    const auto part = function("part", {"x"}, {returns(at("x", whole()))});
+    const auto if_positive = [](syntax::NodePtr then) {
+        return if_(compare("n", ">", 0), {std::move(then)});
+    };
+    const auto either =
+        function("either", {"x", "y", "n"}, {if_positive(returns("x")), returns("y")});
+    const auto mixed = function("mixed", {"x", "n"}, {if_positive(returns("x")), returns(1)});
+    const auto partly = function("partly", {"x", "n"}, {if_positive(returns("x"))});
     check_all({
         {"there is no `enumerate` in a kernel; write `for i in range(len(x))`",
          {assign("x", call("enumerate", {"a"}))}},
@@ -221,8 +229,14 @@ TEST_CASE("invalid calls are refused") {
         {"int64 is not a function", {put(call_of("n", {}))}},
         {"`same` takes 1 argument, but 2 are given", {put(call(same, {1, 2}))}},
         {"`same` is not given `x`", {put(call(same, {}))}},
-        {"a device function returns a number or a tuple of numbers, but here it is float32[::1]",
-         {put(call(same, {"a"}))}},
+        {"a device function returns numbers, or an array that is its argument, but this is float32",
+         {evaluate(call(part, {"a"}))}},
+        {"`either` returns something else elsewhere; return `y` on every way",
+         {evaluate(call(either, {"a", "a", "n"}))}},
+        {"`mixed` returns an array elsewhere; return `x` here, too",
+         {evaluate(call(mixed, {"a", "n"}))}},
+        {"`partly` returns an array, and ends without one here",
+         {evaluate(call(partly, {"a", "n"}))}},
         {"a device function returns a number or a tuple of numbers, but here it is a tuple within "
          "a tuple",
          {put(call(nested, {1}))}},
