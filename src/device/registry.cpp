@@ -322,6 +322,8 @@ const Queue &current_queue() { return current.empty() ? initial_queue() : curren
 
 Device current_device() { return current_queue().device(); }
 
+bool is_in_device_context() noexcept { return !current.empty(); }
+
 const Device &host() { return host_device(); }
 
 Device default_sycl_device() {

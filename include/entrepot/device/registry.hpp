@@ -47,6 +47,8 @@ Device select(std::string_view selector);
 // No device named: the innermost device_context of this thread, then ENTREPOT_DEVICE, then `host`.
 const Queue &current_queue();
 Device current_device();
+// True inside a device_context of this thread.
+bool is_in_device_context() noexcept;
 
 // The host; always there.
 // Throws: bad_alloc at the first call.

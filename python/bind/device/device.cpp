@@ -1000,6 +1000,8 @@ Device find_device(nb::handle selector) {
 }
 
 void bind_functions(nb::module_ &m) {
+    m.def("_in_device_context", &registry::is_in_device_context,
+          "True inside a device_context of this thread.");
     m.def("get_num_threads", &num_threads,
           "How many threads a launch, copy or fill on the host may use.\n\n"
           "Returns\n"

@@ -22,6 +22,7 @@ const Language &language() {
         new Language{attribute_of("entrepot.kernel.language", "Builtin"),
                      attribute_of("entrepot.kernel.language", "Item"),
                      attribute_of("entrepot.kernel.functions", "DeviceFunction"),
+                     attribute_of("entrepot.kernel.macros", "Macro"),
                      attribute_of("entrepot.kernel.source", "find"),
                      attribute_of("entrepot.kernel.ranges", "NdRange"),
                      attribute_of("entrepot.kernel.structs", "StructArray"),

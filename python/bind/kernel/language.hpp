@@ -11,6 +11,7 @@ struct Language {
     PyObject *builtin;  // entrepot.kernel.language.Builtin: has `name`
     PyObject *item;     // entrepot.kernel.language.Item: the class of numba-dpex's Item and NdItem
     PyObject *device_function;  // entrepot.kernel.functions.DeviceFunction: has `function`
+    PyObject *macro;            // entrepot.kernel.macros.Macro: has expand(node, values)
     // entrepot.kernel.source.find(function) → (node, file, text, first_line)
     PyObject *find_source;
     PyObject *nd_range;      // entrepot.kernel.ranges.NdRange: has global_range, local_range

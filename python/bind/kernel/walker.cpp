@@ -47,7 +47,8 @@ const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_
                end_lineno_name = "end_lineno", end_col_offset_name = "end_col_offset",
                function_name = "function", fields_name = "_fields", own_name = "__name__",
                function_defaults_name = "__defaults__", self_name = "__self__",
-               tile_operation_name = "tile_operation", annotations_name = "__annotations__";
+               tile_operation_name = "tile_operation", annotations_name = "__annotations__",
+               expand_name = "expand";
 
 std::string_view kind_of(PyObject *node) {
     const std::string_view name = Py_TYPE(node)->tp_name;
@@ -266,6 +267,8 @@ private:
     NodePtr captured_function(PyObject *node, PyObject *object, const std::string &text,
                               const PassedObjects &passed = {});
     PassedObjects objects_passed_by(PyObject *call);
+    NodePtr expanded(PyObject *node, PyObject *macro);
+    NodePtr function_of(PyObject *node, PyObject *object);
     std::string cycle_to(PyObject *function) const;
     std::string suggestion_for(const std::string &text) const;
 
@@ -586,9 +589,51 @@ std::string Walker::cycle_to(PyObject *function) const {
     return cycle;
 }
 
+bool is_macro(PyObject *object) {
+    const int found = PyObject_IsInstance(object, language().macro);
+    if (found < 0)
+        throw PythonError{};
+    return found != 0;
+}
+
+// Walks the expression that stands for a use of the macro: a call, or the macro's name alone. The
+// macro is given the Python objects that the arguments of a call denote, by place and by name.
+NodePtr Walker::expanded(PyObject *node, PyObject *macro) {
+    const Reference values = checked(PyDict_New());
+    const auto add = [&](PyObject *key, PyObject *expression) {
+        if (const Reference object = object_of(expression);
+            object && PyDict_SetItem(values.get(), key, object.get()) != 0)
+            throw PythonError{};
+    };
+    if (kind_of(node) == "Call") {
+        std::size_t place = 0;
+        for (const Reference &argument : children(node, args_name))
+            add(checked(PyLong_FromSize_t(place++)).get(), argument.get());
+        for (const Reference &keyword : children(node, keywords_name))
+            add(child(keyword.get(), arg_name).get(), child(keyword.get(), value_name).get());
+    }
+    const Reference made =
+        checked(PyObject_CallMethodObjArgs(macro, expand_name, node, values.get(), nullptr));
+    if (PyUnicode_Check(made.get()))
+        refuse(node, text_of_name(made.get()));
+    translation_.made.captured +=
+        sentence_of("\nmacro=", text_of_name(child(macro, name_name).get()));
+    return walk(made.get());
+}
+
+// A function of the language, or one that a kernel may call, as an expanded macro contains it;
+// nullptr: the object is another one.
+NodePtr Walker::function_of(PyObject *node, PyObject *object) {
+    if (builtin_name_of(object) || is_device_function(object))
+        return captured_function(node, object, "function");
+    return nullptr;
+}
+
 // nullptr: the object is not a function.
 NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::string &text,
                                   const PassedObjects &passed) {
+    if (is_macro(object))
+        return expanded(node, object);
     if (is_device_function(object)) {
         const Reference inner = checked(PyObject_GetAttr(object, function_name));
         if (std::ranges::find(translation_.path, inner.get()) != translation_.path.end())
@@ -626,6 +671,8 @@ NodePtr Walker::constant(PyObject *node) {
     const Reference value = child(node, value_name);
     if (value.get() == Py_Ellipsis)
         return make(Kind::ellipsis, node);
+    if (NodePtr function = function_of(node, value.get()))
+        return function;
     auto made = make(Kind::constant, node);
     std::optional<Constant> known;
     try {
@@ -764,6 +811,8 @@ NodePtr Walker::call(PyObject *node) {
         const DpexObjects::Atomic atomic = atomic_of(object.get());
         return call_of_atomic(node, atomic, text_of_name(child(callee.get(), attr_name).get()));
     }
+    if (const Reference object = object_of(callee.get()); object && is_macro(object.get()))
+        return expanded(node, object.get());
     auto made = make(Kind::call, node);
     const PassedObjects passed = objects_passed_by(node);
     const Reference function = passed.empty() ? Reference() : object_of(callee.get());

@@ -6,14 +6,28 @@ import ast
 import contextlib
 import inspect
 import linecache
+import weakref
+from collections.abc import Callable
 from types import CodeType, FunctionType
 
 from .._core import KernelError
+
+Definition = ast.FunctionDef | ast.Lambda
 
 # Text and first line of each function as read when it was decorated, because the file may change
 # before the launch. The key is file and code. Code alone is not enough: functions in two files with
 # the same text have equal code objects.
 _read: dict[tuple[str, CodeType], tuple[str, int]] = {}
+
+# Changes of the node of a function that is written in another kernel language.
+_changes: weakref.WeakKeyDictionary[FunctionType, Callable[[Definition], Definition]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def change(function: FunctionType, by: Callable[[Definition], Definition]) -> None:
+    """Lets ``by`` change the function's node each time that it is found."""
+    _changes[function] = by
 
 
 def remember(function: FunctionType) -> None:
@@ -36,7 +50,7 @@ def remember(function: FunctionType) -> None:
         _read[file, code] = "".join(inspect.getblock(lines[first - 1 :])), first
 
 
-def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str, int]:
+def find(function: FunctionType) -> tuple[Definition, str, str, int]:
     """The function's node, its file, the text of its lines and the number of the first of them.
 
     Raises KernelError if the source is not available, as in some shells.
@@ -51,7 +65,10 @@ def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str
             "file or a notebook's cell"
         )
     text, first = _read[file, code]
-    return _node_in(_parsed(file, text, first), code), shown_path(file), text, first
+    node = _node_in(_parsed(file, text, first), code)
+    if by := _changes.get(function):
+        node = by(node)
+    return node, shown_path(file), text, first
 
 
 def shown_path(file: str) -> str:
@@ -86,7 +103,7 @@ def _parsed(file: str, text: str, first: int) -> ast.Module:
         ) from None
 
 
-def _node_in(tree: ast.Module, code: CodeType) -> ast.FunctionDef | ast.Lambda:
+def _node_in(tree: ast.Module, code: CodeType) -> Definition:
     """The node of the function with that code."""
     if code.co_name != "<lambda>":
         for node in ast.walk(tree):

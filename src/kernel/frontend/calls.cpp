@@ -106,6 +106,15 @@ std::string instead_of(const std::string &name) {
            "functions of math and cmath";
 }
 
+// The dimension from the slowest one; a negative number counts from the last, the fastest one.
+// Returns: for a dimension that the launch does not have, one that it does not have either.
+std::uint32_t place_of_dimension(std::int64_t dimension, std::uint32_t dimensions) {
+    if (dimension >= 0)
+        return static_cast<std::uint32_t>(dimension);
+    const auto from_last = static_cast<std::uint32_t>(-dimension);
+    return from_last <= dimensions ? dimensions - from_last : 2;
+}
+
 }  // namespace
 
 Value Lowering::value_of_call(const Node &node) {
@@ -308,6 +317,19 @@ Value Lowering::cast(Dtype dtype, const Value &value, Position at) {
     return made(value.expression);
 }
 
+// The bits of a number as another type, as NumPy's scalars have it.
+Value Lowering::bits_as(Dtype dtype, const Value &value, Position at) {
+    const Dtype own = value.expression.type.dtype;
+    if (own.bits != dtype.bits || is_boolean(own) || is_boolean(dtype) || is_complex(own) ||
+        is_complex(dtype))
+        refuse(at, "view() takes the bits of a number as a type of the same size, and " +
+                       name_of(own) + " is not as large as " + name_of(dtype) +
+                       " or one of them is no integer or float; convert the number first");
+    return own == dtype ? made(value.expression)
+                        : made(build::of(ir::Op::bit_cast, scalar_type(dtype), at,
+                                         {as(value, own).expression}));
+}
+
 Value Lowering::call_method(const Node &node, const Node &callee) {
     const Value object = value_after_effects(*callee.operands[0]);
     if (object.is_scalar() && callee.text == "conjugate" && node.operands.size() == 1)
@@ -320,6 +342,8 @@ Value Lowering::call_method(const Node &node, const Node &callee) {
         return call_dtype(node, object.dtype);
     if (callee.text == "astype" && object.is_scalar() && node.operands.size() == 2)
         return cast(dtype_of(*node.operands[1]), object, node.at);
+    if (callee.text == "view" && object.is_scalar() && node.operands.size() == 2)
+        return bits_as(dtype_of(*node.operands[1]), object, node.at);
     refuse(callee.at, object.type_name() + " has no method `" + callee.text + "` in a kernel; " +
                           (object.kind == Value::Kind::array ? "write a loop over its elements"
                            : object.kind == Value::Kind::structure
@@ -333,13 +357,15 @@ Value Lowering::call_index(const FunctionRow &row, const Node &node,
     made_index.text = row.text;
     if (!arguments.empty() && arguments[0]) {
         const std::int64_t dimension = literal_of(*arguments[0], "a dimension");
-        if (dimension < 0 || dimension > 2)
+        if (dimension < -3 || dimension > 2)
             refuse(arguments[0]->at, sentence_of("there is no dimension ", dimension,
                                                  "; a launch has dimensions 0, 1 and 2"));
-        made_index.number = static_cast<std::uint32_t>(dimension);
+        made_index.number = place_of_dimension(dimension, target_.dimensions);
         // A tile operation has the linear id of any launch.
         if (node.text != "linear" && source_->tile.empty())
-            unit_.module.dimensions = std::max(unit_.module.dimensions, made_index.number + 1);
+            unit_.module.dimensions =
+                std::max(unit_.module.dimensions,
+                         static_cast<std::uint32_t>(dimension < 0 ? -dimension : dimension + 1));
     }
     return made(std::move(made_index));
 }

@@ -327,6 +327,8 @@ Value Lowering::array_attribute(const Value &array, const Node &node) {
 }
 
 Value Lowering::scalar_attribute(const Value &scalar, const Node &node) {
+    if (node.text == "x")  // a vector of one component is a number
+        return scalar;
     if (node.text == "real" || node.text == "imag")
         return call_complex(*find_function("numpy." + node.text), scalar, node.at);
     if (node.text == "dtype") {

@@ -389,6 +389,7 @@ private:
     Value call_dtype(const Node &node, Dtype dtype);
     Value call_method(const Node &node, const Node &callee);
     Value cast(Dtype dtype, const Value &value, Position at);
+    Value bits_as(Dtype dtype, const Value &value, Position at);
     Value call_index(const FunctionRow &row, const Node &node,
                      std::span<const Node *const> arguments);
 

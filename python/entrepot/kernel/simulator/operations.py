@@ -67,23 +67,20 @@ def _check(run: Run, condition: Any, message: str) -> None:
         raise refuse(f"{run.item}: {failed}", AssertionKernelError)
 
 
+def _at_dimension(values: tuple[int, ...], dimension: int, absent: int) -> int:
+    """The value of a dimension; a negative one counts from the last."""
+    if not -3 <= dimension < 3:
+        raise refuse(f"a dimension is 0, 1 or 2, or counts from the last, -1, not {dimension}")
+    place = len(values) + dimension if dimension < 0 else dimension
+    return values[place] if 0 <= place < len(values) else absent
+
+
 def _index_space(run: Run) -> dict[str, Callable[..., Any]]:
     def of_item(get: Callable[[], Any]) -> Callable[..., Any]:
-        def function(dimension: int = 0) -> Any:
-            values = get()
-            if not 0 <= dimension < 3:
-                raise refuse(f"a dimension is 0, 1 or 2, not {dimension}")
-            return np.int64(values[dimension]) if dimension < len(values) else np.int64(0)
-
-        return function
+        return lambda dimension=0: np.int64(_at_dimension(get(), dimension, 0))
 
     def of_range(values: tuple[int, ...]) -> Callable[..., Any]:
-        def function(dimension: int = 0) -> Any:
-            if not 0 <= dimension < 3:
-                raise refuse(f"a dimension is 0, 1 or 2, not {dimension}")
-            return np.int64(values[dimension] if dimension < len(values) else 1)
-
-        return function
+        return lambda dimension=0: np.int64(_at_dimension(values, dimension, 1))
 
     return {
         "get_global_id": of_item(lambda: run.item.global_id),

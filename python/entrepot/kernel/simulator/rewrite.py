@@ -23,11 +23,13 @@ import numpy as np
 from ..._core import Dtype
 from .. import source
 from ..language import Builtin, Item
+from ..macros import Macro
 from . import arithmetic, mathematics, operations, structs
-from .errors import MARK, refusal
+from .errors import MARK, refusal, refuse
 from .held import Place, Types
 
 _UNKNOWN = object()
+_LITERALS = (bool, int, float, complex, str, bytes, type(...))
 
 #: Prefix of names in rewritten functions, to avoid conflicts.
 _PREFIX = "__ep_"
@@ -255,7 +257,27 @@ class _Names:
         if isinstance(node, ast.Attribute):
             owner = self.value(node.value)
             return _UNKNOWN if owner is _UNKNOWN else getattr(owner, node.attr, _UNKNOWN)
+        if isinstance(node, ast.Constant):  # an expanded macro has functions and types
+            return node.value
         return _UNKNOWN
+
+
+def _first_component(value: Any) -> Any:
+    """``v.x``: a number is a vector of one component."""
+    return value if isinstance(value, (np.number, int, float)) else value.x
+
+
+def _bits_as(value: Any, spelling: Any) -> Any:
+    """``x.view(dtype)``: the bits of a number as another type of the same size."""
+    dtype = arithmetic.dtype_of(spelling)
+    if not isinstance(value, np.generic):
+        value = np.int64(value) if isinstance(value, int) else np.float64(value)
+    if value.dtype.itemsize != dtype.itemsize:
+        raise refuse(
+            f"view() takes the bits of a number as a type of the same size, and {value.dtype} is "
+            f"not as large as {dtype}"
+        )
+    return value.view(dtype)
 
 
 def _index_of(index: ast.expr) -> ast.expr:
@@ -276,7 +298,7 @@ def _names_in(target: ast.expr) -> Any:
     return target.id if isinstance(target, ast.Name) else None
 
 
-def _variables(definition: ast.FunctionDef) -> set[str]:
+def _variables(definition: source.Definition) -> set[str]:
     parameters = {
         argument.arg for argument in ast.walk(definition.args) if isinstance(argument, ast.arg)
     }
@@ -307,8 +329,38 @@ class _Rewriter(ast.NodeTransformer):
 
     # Values ---------------------------------------------------------------------------------------
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        value: Any = node.value  # an expanded macro has functions and types
+        if value is None or isinstance(value, _LITERALS):
+            return node
+        return self._named(f"{_PREFIX}constant_{id(value)}", value, node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        value = self._names.value(node)
+        if isinstance(value, Macro):
+            return self.visit(self._expanded(node, value))
+        self.generic_visit(node)
+        if node.attr == "x" and value is _UNKNOWN and isinstance(node.ctx, ast.Load):
+            function = self._named(f"{_PREFIX}first_component", _first_component, node)
+            return ast.copy_location(ast.Call(function, [node.value], []), node)
+        return node
+
+    def _expanded(self, node: ast.expr, macro: Macro) -> ast.expr:
+        """The expression that stands for the macro's use, as the compiler expands it."""
+        values: dict[Any, Any] = {}
+        if isinstance(node, ast.Call):
+            given = [*enumerate(node.args), *((each.arg, each.value) for each in node.keywords)]
+            found = ((key, self._names.value(argument)) for key, argument in given)
+            values = {key: value for key, value in found if value is not _UNKNOWN}
+        made = macro.expand(node, values)
+        if isinstance(made, str):
+            raise refusal(self._file, node.lineno, made)
+        return made
+
+    def visit_Name(self, node: ast.Name) -> Any:
         value = self._names.of(node.id)
+        if isinstance(value, Macro):
+            return self.visit(self._expanded(node, value))
         if value is not _UNKNOWN and node.id not in vars(builtins):
             self.surroundings[node.id] = value
         return node
@@ -536,10 +588,17 @@ class _Rewriter(ast.NodeTransformer):
         if callee is getattr and len(node.args) == 2:
             attribute: ast.expr = self.visit(self._without_getattr(node))
             return attribute
+        if isinstance(callee, Macro):
+            return self.visit(self._expanded(node, callee))  # type: ignore[no-any-return]
         node.args = [self.visit(argument) for argument in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
         if callee is _UNKNOWN:
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "view":
+                own = self._named(f"{_PREFIX}bits_as", _bits_as, node)
+                return ast.copy_location(
+                    ast.Call(own, [self.visit(node.func.value), *node.args], []), node
+                )
             node.func = self.visit(node.func)
             return node
         return self._known_call(node, callee)
@@ -656,3 +715,18 @@ class _Rewriter(ast.NodeTransformer):
         implementation = structs.by_component(getattr(arithmetic, operation))
         function = self._named(_PREFIX + operation, implementation, node)
         return ast.copy_location(ast.Call(function, operands, []), node)
+
+
+def names_of(
+    function: types.FunctionType, definition: source.Definition
+) -> Callable[[ast.expr], Any]:
+    """Finds the object that an expression of the function denotes: a name that is no variable, its
+    attribute, or a literal; others denote None.
+    """
+    names = _Names(function, _variables(definition))
+
+    def value(node: ast.expr) -> Any:
+        found = names.value(node)
+        return None if found is _UNKNOWN else found
+
+    return value

@@ -1,0 +1,525 @@
+"""``jit``: kernels and device functions, and their launches."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .._core import Array, LocalAccessor, asarray
+from ..kernel import source
+from ..kernel.functions import DeviceFunction, KernelFunction
+from ..kernel.functions import kernel as make_kernel
+from ..kernel.ranges import DEFAULT_LOCAL_SIZE
+from ..kernel.simulator.rewrite import names_of
+from ..kernel.structs import StructArray
+from . import devices
+from .arrays import DeviceNDArray, In, is_cuda_array, plain
+from .errors import LaunchError, not_served
+from .intrinsics import DYNAMIC_SHARED, shared_array
+from .signatures import is_signature, text_of
+from .streams import queue_of
+
+#: Number of configurations of a kernel that are remembered.
+_MAX_LAUNCHES = 256
+
+
+def _is_dynamic(node: ast.AST, value: Callable[[ast.expr], Any]) -> bool:
+    """True for a call of ``cuda.shared.array`` with the shape 0."""
+    if not isinstance(node, ast.Call) or value(node.func) is not shared_array:
+        return False
+    shape = node.args[0] if node.args else _keyword(node, "shape")
+    extent = None if shape is None else value(shape)
+    return isinstance(extent, int) and not isinstance(extent, bool) and extent == 0
+
+
+def _dtype_in(call: ast.Call) -> ast.expr:
+    found = call.args[1] if len(call.args) > 1 else _keyword(call, "dtype")
+    return ast.Constant(None) if found is None else found
+
+
+def dynamic_shared_dtype(function: FunctionType) -> Any:
+    """The dtype of dynamic shared memory, which becomes the kernel's first parameter; None if the
+    kernel has no such memory.
+    """
+    node = source.find(function)[0]
+    value = names_of(function, node)
+    calls = [each for each in ast.walk(node) if _is_dynamic(each, value)]
+    if not calls:
+        return None
+    dtypes = [value(_dtype_in(each)) for each in calls if isinstance(each, ast.Call)]
+    if any(str(each) != str(dtypes[0]) for each in dtypes):
+        raise not_served(
+            "dynamic shared memory of several dtypes",
+            "the arrays share their bytes: make one array of the widest type, or give each array "
+            "a size in cuda.shared.array(shape, dtype)",
+        )
+    source.change(function, functools.partial(_with_parameter, function))
+    return dtypes[0]
+
+
+def _with_parameter(function: FunctionType, node: source.Definition) -> source.Definition:
+    value = names_of(function, node)
+
+    class Change(ast.NodeTransformer):
+        def visit_Call(self, call: ast.Call) -> ast.expr:
+            self.generic_visit(call)
+            if not _is_dynamic(call, value):
+                return call
+            return ast.copy_location(ast.Name(DYNAMIC_SHARED, ast.Load()), call)
+
+    Change().visit(node)
+    first = ast.copy_location(ast.arg(DYNAMIC_SHARED, None), node)
+    (node.args.posonlyargs or node.args.args).insert(0, first)
+    return node
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((each.value for each in call.keywords if each.arg == name), None)
+
+
+# ---------------------------------------------------------------------------------- launches
+
+
+def _extents(given: Any, what: str) -> tuple[int, ...]:
+    """Extents of a grid or block, x first, without those of 1 at the end."""
+    parts = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    if not 1 <= len(parts) <= 3:
+        raise LaunchError(f"launch: {what} has 1 to 3 dimensions, not {len(parts)}")
+    for each in parts:
+        if isinstance(each, (bool, np.bool_)) or not isinstance(each, (int, np.integer)):
+            raise TypeError(
+                f"launch: {what} is an int or a tuple of ints, and {each!r} is a "
+                f"{type(each).__name__}: divide by //, or use math.ceil()"
+            )
+        if each <= 0:
+            raise LaunchError(f"launch: {what} has the extent {each}, and each is at least 1")
+    extents = [int(each) for each in parts]
+    while len(extents) > 1 and extents[-1] == 1:
+        extents.pop()
+    return tuple(extents)
+
+
+def _ranges(griddim: Any, blockdim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Work-items in total and of a block, the slowest dimension first."""
+    blocks, threads = _extents(griddim, "the grid"), _extents(blockdim, "the block")
+    ndim = max(len(blocks), len(threads))
+    blocks, threads = (each + (1,) * (ndim - len(each)) for each in (blocks, threads))
+    total = tuple(b * t for b, t in zip(blocks, threads, strict=True))
+    return total[::-1], threads[::-1]
+
+
+class Launch:
+    """A kernel with its grid, block, stream and dynamic shared memory. A call launches it."""
+
+    __slots__ = ("_launcher", "_queue", "_shared")
+
+    def __init__(self, launcher: Any, queue: Any, shared: LocalAccessor | None) -> None:
+        self._launcher, self._queue, self._shared = launcher, queue, shared
+
+    def __call__(self, *arguments: Any) -> None:
+        # The usual launch has an array of this module, and no stream.
+        if self._queue is None and self._shared is None and DeviceNDArray in map(type, arguments):
+            self._launcher(
+                *[each.array if type(each) is DeviceNDArray else each for each in arguments]
+            )
+            return
+        self._launch(arguments)
+
+    def _launch(self, arguments: tuple[Any, ...]) -> None:
+        stream = 0 if self._queue is None else self._queue
+        given = [each.given(stream) if isinstance(each, In) else plain(each) for each in arguments]
+        if not any(isinstance(each, Array) for each in given):
+            # Arrays of other libraries are on a device; NumPy's and numbers are not.
+            given = [_imported(each) for each in given]
+        on_device = any(isinstance(each, (Array, StructArray)) for each in given)
+        queue = self._queue
+        if queue is None and not on_device:
+            queue = devices.current_queue()
+        if self._shared is not None:
+            given.insert(0, self._shared)
+        self._launcher(*given, queue=queue)
+
+
+def _imported(value: Any) -> Any:
+    return asarray(value) if is_cuda_array(value) and not isinstance(value, np.ndarray) else value
+
+
+# ------------------------------------------------------------------------------------ kernels
+
+_SOURCE = "dispatcher.kernel.source() is the text that the device's compiler is given"
+#: Methods of numba.cuda's dispatchers that are not served, and what to use.
+INSTEAD = {
+    "inspect_llvm": _SOURCE,
+    "inspect_sass": _SOURCE,
+    "inspect_types": _SOURCE,
+    "get_regs_per_thread": "the vendor's profiler shows it",
+    "get_local_mem_per_thread": "the vendor's profiler shows it",
+    "get_const_mem_size": "constant memory has the size of the arrays that the kernel captures",
+    "get_shared_mem_per_block": "shared memory has the size of the arrays that the kernel makes",
+}
+
+
+class Dispatcher(DeviceFunction):
+    """A kernel or device function that ``jit`` makes.
+
+    ``kernel[griddim, blockdim, stream, sharedmem](arguments…)`` launches a kernel. Each extent is
+    an int or a tuple of up to three, x first. The stream and the bytes of dynamic shared memory
+    may be left out. A launch with a NumPy array waits for the kernel, others do not.
+
+    Other kernels can call the function. ``kernel`` is the KernelFunction of Entrepot.
+
+    Examples
+    --------
+    >>> from entrepot import numba_cuda as cuda
+    >>> @cuda.jit
+    ... def double(numbers):
+    ...     i = cuda.grid(1)
+    ...     if i < numbers.size:
+    ...         numbers[i] *= 2
+    >>> numbers = np.arange(5)
+    >>> double[2, 4](numbers)
+    >>> numbers.tolist()
+    [0, 2, 4, 6, 8]
+    """
+
+    def __init__(
+        self,
+        function: FunctionType,
+        options: dict[str, Any],
+        *,
+        device: bool,
+        signatures: list[str],
+    ) -> None:
+        super().__init__(function)
+        self.py_func = function
+        self._options, self._is_device, self._signatures = options, device, signatures
+        self._launches: dict[Any, Launch] = {}
+        self._dynamic: Any = None
+        self._kernel: KernelFunction | None = None
+        if signatures and not device:
+            with devices.current_queue():
+                self.kernel  # noqa: B018  # compiles for the current device
+
+    def __repr__(self) -> str:
+        return f"<numba_cuda.jit {self.function.__qualname__}>"
+
+    @property
+    def kernel(self) -> KernelFunction:
+        """The kernel of Entrepot. Its first parameter is dynamic shared memory, if it has any."""
+        if self._is_device:
+            raise LaunchError(
+                f"{self.function.__name__} is a device function, which kernels call: leave "
+                "device=True out to launch it"
+            )
+        if self._kernel is None:
+            self._dynamic = dynamic_shared_dtype(self.function)
+            texts = [self._with_shared(each) for each in self._signatures]
+            decorate = make_kernel(texts, **self._options) if texts else None
+            self._kernel = (
+                make_kernel(**self._options)(self.function)
+                if decorate is None
+                else decorate(self.function)
+            )
+        return self._kernel
+
+    def _with_shared(self, signature: str) -> str:
+        if self._dynamic is None:
+            return signature
+        name = getattr(self._dynamic, "name", None) or np.dtype(self._dynamic).name
+        head, _, rest = signature.partition("(")
+        separator = "" if rest.strip() == ")" else ", "
+        return f"{head}(local {name}[:]{separator}{rest}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._is_device:
+            return self.function(*args, **kwargs)
+        name = self.function.__name__
+        raise LaunchError(
+            f"{name} is a kernel and was called without a launch configuration: "
+            f"{name}[blocks, threads](…) launches it"
+        )
+
+    def __getitem__(self, index: Any) -> Launch:
+        try:
+            return self._launches[index]
+        except (KeyError, TypeError):
+            return self._remembered(index)
+
+    def _remembered(self, index: Any) -> Launch:
+        if not isinstance(index, tuple) or not 2 <= len(index) <= 4:
+            raise LaunchError(
+                "launch: a kernel is launched with its grid and block, kernel[blocks, threads]; a "
+                "stream and bytes of shared memory may follow them"
+            )
+        launch = self.configure(*index)
+        if len(self._launches) >= _MAX_LAUNCHES:
+            self._launches.clear()
+        try:
+            self._launches[index] = launch
+        except TypeError:  # a list is no key
+            return launch
+        return launch
+
+    def configure(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> Launch:
+        """The kernel with its grid, block, stream and dynamic shared memory."""
+        return self._configured(*_ranges(griddim, blockdim), stream, sharedmem)
+
+    def _configured(self, total: Any, block: Any, stream: Any, sharedmem: int) -> Launch:
+        kernel = self.kernel
+        launcher = kernel._simulated[total, block] if _is_simulated() else kernel[total, block]
+        return Launch(launcher, queue_of(stream), self._shared_memory(sharedmem))
+
+    def _shared_memory(self, sharedmem: int) -> LocalAccessor | None:
+        if self._dynamic is None:
+            return None
+        itemsize = np.dtype(getattr(self._dynamic, "name", self._dynamic)).itemsize
+        return LocalAccessor(int(sharedmem) // itemsize, self._dynamic)
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Any:
+        """A launch of at least ``ntasks`` threads in one dimension.
+
+        ``tpb`` is the number of threads of a block; by default the device determines it, and there
+        are ``ntasks`` threads.
+        """
+        if ntasks < 0:
+            raise LaunchError(f"forall(): there cannot be {ntasks} tasks")
+        if ntasks == 0:
+            return lambda *arguments: None
+        if tpb > 0:
+            return self[-(-ntasks // tpb), tpb, stream, sharedmem]
+        return self._configured((int(ntasks),), DEFAULT_LOCAL_SIZE, stream, sharedmem)
+
+    @property
+    def simulate(self) -> Any:
+        """``kernel.simulate[blocks, threads](…)`` runs the kernel in Python, and reports races and
+        indices out of bounds.
+        """
+        return _Simulated(self)
+
+    def specialize(self, *args: Any) -> Dispatcher:
+        """A kernel that is compiled for the types of these arguments, and takes no others."""
+        texts = [_signature_of(tuple(map(plain, args)))]
+        return Dispatcher(self.function, self._options, device=False, signatures=texts)
+
+    def compile(self, sig: Any) -> Dispatcher:
+        """A kernel that is compiled for the signature, and takes no others."""
+        return Dispatcher(self.function, self._options, device=False, signatures=[text_of(sig)])
+
+    @property
+    def signatures(self) -> list[str]:
+        """Signatures that the kernel was made with."""
+        return list(self._signatures)
+
+    @property
+    def specialized(self) -> bool:
+        """True if the kernel was made with one signature."""
+        return len(self._signatures) == 1
+
+    def get_max_threads_per_block(self, signature: Any = None) -> int:
+        """Most threads of a block on the current device."""
+        return devices.current_device().max_work_group_size
+
+    def inspect_asm(self, signature: Any = None) -> str:
+        """Machine code for the host as assembly, of the signature or of the last launch.
+
+        ``dispatcher.kernel.source()`` is the text that the compilers of other devices are given.
+        """
+        text = None if signature is None else self._with_shared(text_of(signature))
+        return self.kernel.assembly(signature=text)
+
+    @property
+    def extensions(self) -> list[Any]:
+        """None are served: arguments are what ``ep.asarray()`` accepts."""
+        return []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        instead = INSTEAD.get(name, "dispatcher.kernel is the KernelFunction of Entrepot")
+        raise not_served(f"dispatcher.{name}", instead)
+
+
+class _Simulated:
+    """``dispatcher.simulate``."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def __getitem__(self, index: Any) -> Launch:
+        dispatcher = self._dispatcher
+        griddim, blockdim, *rest = index
+        kernel = dispatcher.kernel
+        launcher = kernel._simulated[_ranges(griddim, blockdim)]
+        shared = dispatcher._shared_memory(rest[1] if len(rest) > 1 else 0)
+        return Launch(launcher, None, shared)
+
+
+def _is_simulated() -> bool:
+    """True if numba.cuda's variable of the simulator is set. Entrepot's is read by its kernels."""
+    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+
+
+def _signature_of(arguments: tuple[Any, ...]) -> str:
+    def text(value: Any) -> str:
+        if isinstance(value, (Array, np.ndarray)):
+            axes = [":"] * value.ndim
+            array = DeviceNDArray(value) if isinstance(value, Array) else value
+            contiguous = (
+                array.is_c_contiguous
+                if isinstance(array, DeviceNDArray)
+                else array.flags["C_CONTIGUOUS"]
+            )
+            if axes and contiguous:
+                axes[-1] = "::1"
+            return f"{value.dtype}[{', '.join(axes)}]"
+        if isinstance(value, np.generic):
+            return str(value.dtype)
+        names: dict[type, str] = {
+            bool: "bool",
+            int: "int64",
+            float: "float64",
+            complex: "complex128",
+        }
+        if type(value) not in names:
+            raise TypeError(f"specialize() takes arrays and numbers, not a {type(value).__name__}")
+        return names[type(value)]
+
+    return f"void({', '.join(map(text, arguments))})"
+
+
+# ---------------------------------------------------------------------------------------- jit
+
+_NOT_AN_OPTION = {
+    "link": "C++ is run by entrepot.Program, and a device function is written in Python",
+    "max_registers": "the device's compiler chooses the number of registers",
+    "extensions": "arguments are what entrepot.asarray() accepts",
+    "argtypes": "give the signature first, as in jit('void(float32[:])')",
+    "restype": "give the signature first, as in jit('void(float32[:])')",
+    "bind": "leave it out",
+    "launch_bounds": "the device's compiler chooses the number of registers",
+}
+# Options that have no effect: code is optimized and has lines, and compiled code is cached on disk.
+_WITHOUT_EFFECT = ("inline", "opt", "lineinfo", "cache", "forceinline", "nopython", "lto")
+
+
+def jit(
+    func_or_sig: Any = None,
+    device: bool = False,
+    *,
+    debug: bool | None = None,
+    fastmath: bool = False,
+    boundscheck: bool | None = None,
+    **options: Any,
+) -> Any:
+    """Make a function a kernel, or with ``device=True`` one that kernels call.
+
+    It is a decorator: ``@jit``, ``@jit(device=True)``, ``@jit("void(float32[:])")``.
+
+    Parameters
+    ----------
+    func_or_sig : callable, str, tuple or list, optional
+        The Python function, or its signature or a list of several: texts, signatures of Numba or
+        tuples of its types. A kernel with signatures is compiled immediately for the current
+        device. It takes no other types of arrays, and converts numbers.
+    device : bool, optional
+        True for a function that kernels call. The default is False.
+    debug : bool, optional
+        True if indices and assertions are checked. A launch then waits, and raises IndexError or
+        AssertionError. ENTREPOT_KERNEL_DEBUG=1 enables it for kernels that do not specify it.
+    fastmath : bool, optional
+        True to let compilers reorder and approximate floating-point operations.
+    boundscheck : bool, optional
+        Another name of ``debug``.
+    **options
+        ``inline``, ``opt``, ``lineinfo`` and ``cache`` have no effect: code is optimized, errors
+        have lines, and compiled code is cached. ``link``, ``max_registers`` and others raise
+        NotServedError.
+
+    Returns
+    -------
+    Dispatcher or callable
+        The kernel or device function. Without a function, a decorator that makes one.
+
+    Raises
+    ------
+    KernelError
+        If a construct is not supported, with file, line and source. It is raised at the first
+        launch or, with a signature, by the decorator.
+    TypeError
+        If ``func_or_sig`` is neither a function nor a signature, or an option is unknown.
+    ValueError
+        If a signature is invalid.
+
+    Examples
+    --------
+    >>> from entrepot import numba_cuda as cuda
+    >>> @cuda.jit(device=True)
+    ... def square(x):
+    ...     return x * x
+    >>> @cuda.jit("void(float32[:])")
+    ... def squares(numbers):
+    ...     i = cuda.grid(1)
+    ...     numbers[i] = square(numbers[i])
+    >>> numbers = np.arange(4, dtype="float32")
+    >>> squares[1, 4](numbers)
+    >>> numbers.tolist()
+    [0.0, 1.0, 4.0, 9.0]
+    """
+    for name, given in options.items():
+        if name in _NOT_AN_OPTION:
+            if given:
+                raise not_served(f"jit({name}=…)", _NOT_AN_OPTION[name])
+        elif name not in _WITHOUT_EFFECT:
+            raise TypeError(
+                f"jit() has no option {name}: device, debug, fastmath, boundscheck, "
+                f"{', '.join(_WITHOUT_EFFECT)} are its options"
+            )
+    checked = boundscheck if debug is None else debug
+    chosen: dict[str, Any] = {"fast_math": bool(fastmath)}
+    if checked is not None:
+        chosen["debug"] = checked
+    signatures: list[str] = []
+    if isinstance(func_or_sig, list):
+        signatures = [text_of(each) for each in func_or_sig]
+    elif is_signature(func_or_sig):
+        signatures = [text_of(func_or_sig)]
+
+    def decorate(function: Callable[..., Any]) -> Dispatcher:
+        if isinstance(function, Dispatcher):
+            function = function.function
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"jit() takes a Python function or a signature, not {function!r}")
+        return Dispatcher(function, chosen, device=device, signatures=signatures)
+
+    return decorate if func_or_sig is None or signatures else decorate(func_or_sig)
+
+
+def declare_device(name: str, sig: Any) -> NoReturn:
+    """Raise NotServedError: kernels call Python functions only."""
+    raise not_served("declare_device()", "write the function in Python with jit(device=True)")
+
+
+def compile(*_: Any, **__: Any) -> NoReturn:
+    """Raise NotServedError: the text of a kernel is that of ``dispatcher.kernel.source()``."""
+    raise not_served("compile()", _SOURCE)
+
+
+def compile_for_current_device(*_: Any, **__: Any) -> NoReturn:
+    """Raise NotServedError: the text of a kernel is that of ``dispatcher.kernel.source()``."""
+    raise not_served("compile_for_current_device()", _SOURCE)
+
+
+def compile_ptx(*_: Any, **__: Any) -> NoReturn:
+    """Raise NotServedError: the text of a kernel is that of ``dispatcher.kernel.source()``."""
+    raise not_served("compile_ptx()", _SOURCE)
+
+
+def compile_ptx_for_current_device(*_: Any, **__: Any) -> NoReturn:
+    """Raise NotServedError: the text of a kernel is that of ``dispatcher.kernel.source()``."""
+    raise not_served("compile_ptx_for_current_device()", _SOURCE)
