@@ -128,7 +128,7 @@ class Device:
 
 
 class Context:
-    """What numba.cuda calls the context of a device: its memory and its default stream."""
+    """The context of a device in numba.cuda's words: its memory and its default stream."""
 
     def __init__(self, device: Device) -> None:
         self.device = device

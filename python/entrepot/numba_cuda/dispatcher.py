@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._core import Array, LocalAccessor, asarray
+from .._core import Array, KernelError, LocalAccessor, asarray
 from ..kernel import source
 from ..kernel.functions import DeviceFunction, KernelFunction
 from ..kernel.functions import kernel as make_kernel
@@ -54,10 +54,10 @@ def dynamic_shared_dtype(function: FunctionType) -> Any:
         return None
     dtypes = [value(_dtype_in(each)) for each in calls if isinstance(each, ast.Call)]
     if any(str(each) != str(dtypes[0]) for each in dtypes):
-        raise not_served(
-            "dynamic shared memory of several dtypes",
-            "the arrays share their bytes: make one array of the widest type, or give each array "
-            "a size in cuda.shared.array(shape, dtype)",
+        raise KernelError(
+            f"{function.__name__}: dynamic shared memory has several dtypes, and its arrays share "
+            "their bytes: make one array of the widest type, or give each array a size in "
+            "cuda.shared.array(shape, dtype)"
         )
     source.change(function, functools.partial(_with_parameter, function))
     return dtypes[0]
@@ -247,9 +247,10 @@ class Dispatcher(DeviceFunction):
 
     def __getitem__(self, index: Any) -> Launch:
         try:
-            return self._launches[index]
-        except (KeyError, TypeError):
-            return self._remembered(index)
+            known = self._launches.get(index)
+        except TypeError:  # a list is no key
+            known = None
+        return self._remembered(index) if known is None else known
 
     def _remembered(self, index: Any) -> Launch:
         if not isinstance(index, tuple) or not 2 <= len(index) <= 4:
@@ -500,7 +501,7 @@ def jit(
     return decorate if func_or_sig is None or signatures else decorate(func_or_sig)
 
 
-def declare_device(name: str, sig: Any) -> NoReturn:
+def declare_device(*_: Any, **__: Any) -> NoReturn:
     """Raise NotServedError: kernels call Python functions only."""
     raise not_served("declare_device()", "write the function in Python with jit(device=True)")
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from .._core import DeviceError, KernelError
 
-# What numba.cuda raises where the driver refuses a call, or no device is found.
+# numba.cuda raises these where the driver refuses a call, or no device is found.
 CudaAPIError = DeviceError
 CudaDriverError = DeviceError
 CudaRuntimeError = DeviceError
 CudaSupportError = DeviceError
-# What numba.cuda raises where a kernel cannot be compiled, or checks of a debug build fail.
+# numba.cuda raises these where a kernel cannot be compiled, or checks of a debug build fail.
 KernelRuntimeError = KernelError
 TypingError = KernelError
 

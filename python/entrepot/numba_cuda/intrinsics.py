@@ -48,12 +48,11 @@ blockIdx = _axes("blockIdx", language.get_group_id, "Index of the block in the g
 blockDim = _axes("blockDim", language.get_local_size, "Number of threads of a block.")
 gridDim = _axes("gridDim", language.get_num_groups, "Number of blocks of the grid.")
 
-laneid = value(
+laneid: Any = value(
     "laneid", lambda: call(language.get_sub_group_local_id), "Index of the thread in its warp."
 )
-warpsize = value(
-    "warpsize", lambda: call(language.get_sub_group_size), "Number of threads of this warp."
-)
+WARP_SIZE = Builtin("get_max_sub_group_size", "Number of threads of a full warp.")
+warpsize: Any = value("warpsize", lambda: call(WARP_SIZE), "Number of threads of a full warp.")
 
 
 def _of_dimensions(name: str, builtin: Builtin, doc: str) -> Macro:

@@ -13,7 +13,7 @@ def is_signature(obj: Any) -> bool:
 def text_of(signature: Any) -> str:
     """The signature as Entrepot writes it, ``"void(float32[:], int64)"``.
 
-    Raises TypeError if it is none, or a type in it has no name here.
+    Raises TypeError if it is no signature.
     """
     if isinstance(signature, str):
         return signature if "(" in signature else f"void({signature})"

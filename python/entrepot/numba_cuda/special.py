@@ -57,6 +57,6 @@ def erfcx(x):  # type: ignore[no-untyped-def]
     if x >= 5:
         fraction = x
         for k in range(40, 0, -1):
-            fraction = x + k / 2 / fraction
+            fraction = x + x.dtype(k) / 2 / fraction
         result = 1 / (fraction * math.sqrt(math.pi))
     return result

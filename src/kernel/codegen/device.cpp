@@ -566,6 +566,8 @@ void DeviceEmitter::add_linear_ids() {
 Spelled DeviceEmitter::index(const ir::Expression &expression) {
     if (expression.text == "work_dim")
         return {std::to_string(target_.dimensions)};
+    if (expression.text == "max_sub_group_size" && is(Dialect::cuda))
+        return {"32"};  // of every GPU; a literal lets the compiler unroll loops
     const auto row = std::ranges::find(dialect_.indices, expression.text, &IndexWords::index);
     if (row == dialect_.indices.end())
         throw std::logic_error("no dialect knows the index " + expression.text);

@@ -53,6 +53,7 @@ constexpr IndexWords opencl_indices[] = {
     {"sub_group_local_id", "(long)get_sub_group_local_id()"},
     {"sub_group_size", "(long)get_sub_group_size()"},
     {"num_sub_groups", "(long)get_num_sub_groups()"},
+    {"max_sub_group_size", "(long)get_max_sub_group_size()"},
 };
 constexpr IndexWords sycl_indices[] = {
     {"global_id", "(long long)this_item().get_global_id(@)"},
@@ -65,6 +66,7 @@ constexpr IndexWords sycl_indices[] = {
     {"sub_group_local_id", "(long long)this_item().get_sub_group().get_local_linear_id()"},
     {"sub_group_size", "(long long)this_item().get_sub_group().get_local_linear_range()"},
     {"num_sub_groups", "(long long)this_item().get_sub_group().get_group_linear_range()"},
+    {"max_sub_group_size", "(long long)this_item().get_sub_group().get_max_local_range()[0]"},
 };
 constexpr IndexWords cuda_indices[] = {
     {"global_id", "(long long)blockIdx.@ * blockDim.@ + threadIdx.@"},
@@ -77,6 +79,7 @@ constexpr IndexWords cuda_indices[] = {
     {"sub_group_local_id", "(long long)(group_thread() % warpSize)"},
     {"sub_group_size", "(long long)sub_group_threads()"},
     {"num_sub_groups", "(long long)((group_threads() + warpSize - 1) / warpSize)"},
+    {"max_sub_group_size", "(long long)warpSize"},
 };
 
 constexpr DialectRow rows[] = {

@@ -335,6 +335,8 @@ std::set<Index> HostEmitter::indices_of(const ir::Row &row) const {
 Spelled HostEmitter::index(const ir::Expression &expression) {
     if (expression.text == "work_dim")
         return {std::to_string(dimensions())};
+    if (expression.text == "max_sub_group_size")
+        return {std::to_string(sub_group())};
     const bool is_sub_group = expression.text.find("sub_group") != std::string::npos;
     if (!is_sub_group && expression.number >= dimensions())
         return {expression.text.ends_with("_id") ? "0" : "1"};

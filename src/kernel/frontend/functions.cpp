@@ -22,6 +22,7 @@ constexpr auto rows = [] {
         FunctionRow{"get_sub_group_local_id", Rule::index, "", "sub_group_local_id"},
         FunctionRow{"get_sub_group_size", Rule::index, "", "sub_group_size"},
         FunctionRow{"get_num_sub_groups", Rule::index, "", "num_sub_groups"},
+        FunctionRow{"get_max_sub_group_size", Rule::index, "", "max_sub_group_size"},
         // Vectors
         FunctionRow{"dot", Rule::expanded, "a, b", ""},
         // Python's own

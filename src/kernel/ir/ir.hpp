@@ -44,7 +44,8 @@ enum class Op : std::uint8_t {
     extent,    // id: a root that is a parameter; number: the dimension. int64
     stride,    // id: likewise, in elements. int64
     index,  // text: "global_id", "local_id", "group_id", "num_groups", "global_size", "local_size",
-            // "sub_group_id", "sub_group_local_id", "sub_group_size", "num_sub_groups"; number: the
+            // "sub_group_id", "sub_group_local_id", "sub_group_size", "num_sub_groups",
+            // "max_sub_group_size", the same for all sub-groups; number: the
             // dimension (0 is the slowest, as in ep_range), or "work_dim". int64
     negate,
     add,

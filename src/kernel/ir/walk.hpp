@@ -145,7 +145,7 @@ inline bool can_be_evaluated_at_launch(const Expression &expression) {
     case Op::assertion:
         return false;
     case Op::index:
-        return !expression.text.starts_with("sub_group_") && expression.text != "num_sub_groups";
+        return expression.text.find("sub_group") == expression.text.npos;
     default:
         return true;
     }

@@ -12,6 +12,7 @@ import pytest
 import entrepot as ep
 from entrepot import numba_cuda as cuda
 from kernel.backends import BACKENDS, Backend
+from kernel.test_cuda_text import nvrtc as nvrtc
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ def operations(run: Run) -> dict[str, Callable[..., Any]]:
         "atomic_fence": lambda *_, **__: None,
         "assertion": lambda condition, message: _check(run, condition, message),
         "dot": dot,
+        "math.fma": arithmetic.MATHEMATICAL["fma"],
     }
 
 
@@ -93,6 +94,7 @@ def _index_space(run: Run) -> dict[str, Callable[..., Any]]:
         "get_sub_group_id": lambda: np.int64(run.item.sub_group.number),
         "get_sub_group_local_id": lambda: np.int64(run.item.lane),
         "get_sub_group_size": lambda: np.int64(len(run.item.sub_group.items)),
+        "get_max_sub_group_size": lambda: np.int64(SUB_GROUP_SIZE),
         "get_num_sub_groups": lambda: np.int64(-(-math.prod(run.local_range) // SUB_GROUP_SIZE)),
     }
 

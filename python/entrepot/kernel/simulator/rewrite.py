@@ -594,6 +594,8 @@ class _Rewriter(ast.NodeTransformer):
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
         if callee is _UNKNOWN:
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "dtype":
+                return self._call("cast", [self.visit(node.func), *node.args], node)
             if isinstance(node.func, ast.Attribute) and node.func.attr == "view":
                 own = self._named(f"{_PREFIX}bits_as", _bits_as, node)
                 return ast.copy_location(

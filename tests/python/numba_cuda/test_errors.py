@@ -1,0 +1,230 @@
+"""Bad programs: the errors say what was asked, and have the classes that programs catch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import entrepot as ep
+from entrepot import numba_cuda as cuda
+from entrepot.kernel import float32, int32
+
+pytestmark = pytest.mark.numpy
+
+
+@cuda.jit
+def fill(a, value):
+    i = cuda.grid(1)
+    if i < a.size:
+        a[i] = value
+
+
+def test_launch_without_configuration_is_a_value_error():
+    with pytest.raises(ValueError, match=r"fill\[blocks, threads\]"):
+        fill(np.zeros(3), 1)
+
+
+@pytest.mark.parametrize("index", [4, (4,), (1, 2, 0, 0, 0)])
+def test_launch_without_grid_and_block_is_a_value_error(index):
+    with pytest.raises(ValueError, match="launched with its grid and block"):
+        fill[index]
+
+
+def test_launch_with_float_extent_is_a_type_error():
+    with pytest.raises(TypeError, match="divide by //"):
+        fill[10 / 2, 32]
+
+
+@pytest.mark.parametrize("extent", [0, -1, (2, 0)])
+def test_launch_without_threads_is_a_value_error(extent):
+    with pytest.raises(ValueError, match="at least 1"):
+        fill[extent, 32]
+
+
+def test_launch_of_four_dimensions_is_a_value_error():
+    with pytest.raises(ValueError, match="1 to 3 dimensions"):
+        fill[(1, 1, 1, 1), 32]
+
+
+def test_launch_of_device_function_is_a_value_error():
+    @cuda.jit(device=True)
+    def square(x):
+        return x * x
+
+    assert square(3) == 9
+    with pytest.raises(ValueError, match="is a device function"):
+        square[1, 1](np.zeros(1))
+
+
+def test_wrong_number_of_arguments_is_a_type_error():
+    with pytest.raises(TypeError, match="takes 2 arguments"):
+        fill[1, 1](np.zeros(3))
+
+
+def test_error_in_a_kernel_shows_the_line_as_written():
+    @cuda.jit
+    def wrong(a):
+        a[cuda.grid(4)] = 1
+
+    with pytest.raises(ep.KernelError) as error:
+        wrong[1, 1](np.zeros(1))
+    message = str(error.value)
+    assert "`grid(ndim)` takes 1, 2 or 3" in message
+    assert "a[cuda.grid(4)] = 1" in message
+    assert "test_errors.py" in message
+
+
+def test_name_of_a_group_that_is_absent_is_refused_in_a_kernel():
+    @cuda.jit
+    def wrong(a):
+        a[0] = cuda.threadIdx.w
+
+    with pytest.raises(ep.KernelError, match="'w'"):
+        wrong[1, 1](np.zeros(1))
+
+
+def test_grid_that_waits_is_refused_with_what_to_do():
+    @cuda.jit
+    def wrong(a):
+        cuda.cg.this_grid().sync()
+
+    with pytest.raises(ep.KernelError, match="launch another one for the rest"):
+        wrong[1, 1](np.zeros(1))
+
+
+def test_barrier_under_a_condition_is_refused():
+    @cuda.jit
+    def wrong(a):
+        if cuda.threadIdx.x < 3:
+            cuda.syncthreads()
+
+    with pytest.raises(ep.KernelError, match="barrier"):
+        wrong[1, 4](np.zeros(1))
+
+
+def test_function_that_is_not_jitted_is_refused():
+    def helper(x):
+        return x
+
+    @cuda.jit
+    def wrong(a):
+        a[0] = helper(1)
+
+    with pytest.raises(ep.KernelError, match="is a Python function"):
+        wrong[1, 1](np.zeros(1))
+
+
+def test_kernel_that_another_calls_is_a_device_function():
+    @cuda.jit
+    def one():
+        return 1
+
+    @cuda.jit
+    def caller(a):
+        a[0] = one()
+
+    a = np.zeros(1)
+    caller[1, 1](a)
+    assert a[0] == 1
+
+
+def test_name_of_kernels_is_refused_in_plain_python():
+    with pytest.raises(ep.KernelError, match="only inside a kernel"):
+        cuda.grid(1)
+
+
+def test_dynamic_memory_in_device_function_is_refused():
+    @cuda.jit(device=True)
+    def inner():
+        held = cuda.shared.array(0, float32)
+        return held[0]
+
+    @cuda.jit
+    def outer(a):
+        a[0] = inner()
+
+    with pytest.raises(ep.KernelError, match="a device function takes it as an argument"):
+        outer[1, 1, 0, 16](np.zeros(1))
+
+
+def test_dynamic_memory_of_two_types_is_refused():
+    @cuda.jit
+    def wrong(a):
+        first = cuda.shared.array(0, float32)
+        second = cuda.shared.array(0, int32)
+        first[0] = second[0]
+
+    with pytest.raises(ep.KernelError, match="share their bytes"):
+        wrong[1, 1, 0, 16](np.zeros(1))
+
+
+def test_debug_reports_index_out_of_bounds(device):
+    @cuda.jit(debug=True, opt=False)
+    def wrong(a):
+        a[cuda.grid(1)] = 1
+
+    with pytest.raises(IndexError, match="out of bounds"):
+        wrong[1, 4](cuda.to_device(np.zeros(3)))
+
+
+def test_signature_is_compiled_and_checked(device):
+    @cuda.jit("void(float32[:], float32)")
+    def store(a, value):
+        a[cuda.grid(1)] = value
+
+    a = np.zeros(4, "f4")
+    store[1, 4](a, 3)
+    assert a.tolist() == [3] * 4
+    assert store.specialized
+    with pytest.raises(TypeError, match="signature"):
+        store[1, 4](np.zeros(4), 3)
+
+
+@pytest.mark.parametrize("signature", ["void(float33[:])", "float32(float32[:])"])
+def test_invalid_signature_is_a_value_error(signature):
+    with pytest.raises(ValueError, match="signature"):
+        cuda.jit(signature)(lambda a: None)
+
+
+def test_specialized_kernel_takes_one_combination_of_types(device):
+    a = cuda.to_device(np.zeros(4, "f4"))
+    special = fill.specialize(a, 1.0)
+    special[1, 4](a, 2.0)
+    assert a.copy_to_host().tolist() == [2] * 4
+    assert special.signatures == ["void(float32[::1], float64)"]
+    with pytest.raises(TypeError):
+        special[1, 4](cuda.to_device(np.zeros(4)), 2.0)
+
+
+def test_unknown_option_is_a_type_error():
+    with pytest.raises(TypeError, match="has no option fastmth"):
+        cuda.jit(fastmth=True)
+
+
+def test_fastmath_kernel_runs(device):
+    @cuda.jit(fastmath=True)
+    def halve(a):
+        a[cuda.grid(1)] /= 2
+
+    a = np.ones(4, "f4")
+    halve[1, 4](a)
+    assert a.tolist() == [0.5] * 4
+
+
+def test_types_of_numba_make_a_signature():
+    numba = pytest.importorskip("numba")
+
+    @cuda.jit((numba.float32[::1], numba.int32))
+    def store(a, value):
+        a[cuda.grid(1)] = value
+
+    a = np.zeros(2, "f4")
+    store[1, 2](a, 5)
+    assert a.tolist() == [5, 5]
+
+    @cuda.jit(numba.void(numba.float32[:]))
+    def clear(a):
+        a[cuda.grid(1)] = 0
+
+    clear[1, 2](a)
+    assert a.tolist() == [0, 0]
