@@ -23,7 +23,7 @@ import torch
 import entrepot as ep
 import entrepot.kernel as dppy
 
-from . import cuda_algorithms, cuda_kernels, cuda_tiles
+from . import cuda_algorithms, cuda_kernels, cuda_tiles, numba_cuda
 from .cuda_kernels import say_once
 from .harness import (
     Pair,
@@ -721,6 +721,7 @@ TOPICS: dict[str, Callable[[], list[Result]]] = {
     "kernels": kernels,
     **cuda_algorithms.TOPICS,
     "tiles": cuda_tiles.tile_rows,
+    "numba_cuda": numba_cuda.results,
 }
 
 
