@@ -13,7 +13,7 @@ from .._core import Array, ExchangeError, asarray, copy, empty, fill
 from ..kernel.structs import StructArray
 from . import devices
 from .errors import not_served
-from .streams import Stream, queue_of
+from .streams import queue_of
 
 
 class DeviceNDArray:
@@ -329,10 +329,6 @@ class MappedNDArray(np.ndarray[Any, Any]):
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
         """Copy the elements of ``ary`` to this array."""
         self[...] = ary
-
-
-#: Classes of arrays that hold an Array for kernels.
-HOLDERS = (DeviceNDArray, MappedNDArray)
 
 
 def plain(value: Any) -> Any:
@@ -676,9 +672,9 @@ class In:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def given(self, stream: Stream | int = 0) -> Any:
+    def given(self) -> Any:
         """The argument for the launch."""
-        return self.value if self.copies_back else to_device(self.value, stream).array
+        return plain(self.value) if self.copies_back else to_device(self.value).array
 
 
 class Out(In):

@@ -19,7 +19,7 @@ from ..kernel.ranges import DEFAULT_LOCAL_SIZE
 from ..kernel.simulator.rewrite import names_of
 from ..kernel.structs import StructArray
 from . import devices
-from .arrays import DeviceNDArray, In, is_cuda_array, plain
+from .arrays import DeviceNDArray, In, MappedNDArray, is_cuda_array, plain
 from .errors import LaunchError, not_served
 from .intrinsics import DYNAMIC_SHARED, shared_array
 from .signatures import is_signature, text_of
@@ -117,33 +117,35 @@ def _ranges(griddim: Any, blockdim: Any) -> tuple[tuple[int, ...], tuple[int, ..
 class Launch:
     """A kernel with its grid, block, stream and dynamic shared memory. A call launches it."""
 
-    __slots__ = ("_launcher", "_queue", "_shared")
+    __slots__ = ("_has_queue", "_submit", "_usual")
 
     def __init__(self, launcher: Any, queue: Any, shared: LocalAccessor | None) -> None:
-        self._launcher, self._queue, self._shared = launcher, queue, shared
+        before = () if shared is None else (shared,)
+        named = {} if queue is None else {"queue": queue}
+        if before or named:
+            launcher = functools.partial(launcher, *before, **named)
+        self._submit = launcher
+        self._has_queue = queue is not None
+        # Types of arguments that need nothing but the Arrays of their DeviceNDArrays.
+        self._usual: tuple[type, ...] | None = None
 
     def __call__(self, *arguments: Any) -> None:
-        # The usual launch has an array of this module, and no stream.
-        if self._queue is None and self._shared is None and DeviceNDArray in map(type, arguments):
-            self._launcher(
-                *[each.array if type(each) is DeviceNDArray else each for each in arguments]
-            )
+        if tuple(map(type, arguments)) != self._usual:
+            self._launch(arguments)
             return
-        self._launch(arguments)
+        self._submit(*[each.array if type(each) is DeviceNDArray else each for each in arguments])
 
     def _launch(self, arguments: tuple[Any, ...]) -> None:
-        stream = 0 if self._queue is None else self._queue
-        given = [each.given(stream) if isinstance(each, In) else plain(each) for each in arguments]
-        if not any(isinstance(each, Array) for each in given):
-            # Arrays of other libraries are on a device; NumPy's and numbers are not.
-            given = [_imported(each) for each in given]
+        given = [each.given() if isinstance(each, In) else plain(each) for each in arguments]
+        if self._has_queue or any(isinstance(each, DeviceNDArray) for each in arguments):
+            self._submit(*given)
+            if not any(isinstance(each, (In, MappedNDArray)) for each in arguments):
+                self._usual = tuple(map(type, arguments))
+            return
+        # Arrays of other libraries are on a device; NumPy's and numbers are not.
+        given = [_imported(each) for each in given]
         on_device = any(isinstance(each, (Array, StructArray)) for each in given)
-        queue = self._queue
-        if queue is None and not on_device:
-            queue = devices.current_queue()
-        if self._shared is not None:
-            given.insert(0, self._shared)
-        self._launcher(*given, queue=queue)
+        self._submit(*given, **({} if on_device else {"queue": devices.current_queue()}))
 
 
 def _imported(value: Any) -> Any:

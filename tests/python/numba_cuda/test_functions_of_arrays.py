@@ -89,7 +89,7 @@ def twice(x):
     return 2 * x
 
 
-def test_vectorized_function_without_signatures_takes_types_of_arguments(device):
+def test_vectorized_function_without_signatures_infers_types(device):
     assert twice(np.array([1, 2], "i2")).tolist() == [2, 4]
 
 
