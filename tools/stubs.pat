@@ -516,6 +516,7 @@ entrepot._core.PythonKernel$:
             debug: bool = False,
             fast_math: bool = False,
             dialect: str | None = None,
+            max_registers: int = 0,
         ) -> Self: ...
         @property
         def function(self) -> Any: ...

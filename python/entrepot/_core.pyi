@@ -2436,6 +2436,7 @@ class PythonKernel:
         debug: bool = False,
         fast_math: bool = False,
         dialect: str | None = None,
+        max_registers: int = 0,
     ) -> Self: ...
     @property
     def function(self) -> Any:

@@ -128,6 +128,19 @@ std::optional<ep_dialect> dialect_arg(PyObject *name) {
     return dialect_from(text, kernel::kernel_dialects());
 }
 
+// Throws: ValueError for a number that no GPU has.
+std::uint32_t registers_arg(PyObject *number) {
+    if (!number)
+        return 0;
+    const long count = PyLong_AsLong(number);
+    if (count == -1 && PyErr_Occurred())
+        throw PythonError{};
+    if (count < 0 || count > 255)
+        throw Error(ErrorKind::value, "max_registers: a work-item has up to 255 registers, not ",
+                    count);
+    return static_cast<std::uint32_t>(count);
+}
+
 std::vector<Signature> signatures_from(PyObject *tuple) {
     std::vector<Signature> signatures;
     for (Py_ssize_t i = 0; tuple && i < PyTuple_GET_SIZE(tuple); ++i)
@@ -136,16 +149,19 @@ std::vector<Signature> signatures_from(PyObject *tuple) {
 }
 
 const Parameters of_new("PythonKernel", 1, 1,
-                        {"function", "signatures", "debug", "fast_math", "dialect"});
+                        {"function", "signatures", "debug", "fast_math", "dialect",
+                         "max_registers"});
 
 PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     return guarded([&] {
-        const auto [function, signatures, debug, fast_math, dialect] = of_new.read(args, kwargs);
+        const auto [function, signatures, debug, fast_math, dialect, max_registers] =
+            of_new.read(args, kwargs);
         if (!PyFunction_Check(function))
             throw Error(ErrorKind::type, "a kernel is made of a Python function, not of a ",
                         Py_TYPE(function)->tp_name);
         const kernel::Options options{is_true(debug), is_true(fast_math),
-                                      dialect_arg(unless_none(dialect))};
+                                      dialect_arg(unless_none(dialect)),
+                                      registers_arg(unless_none(max_registers))};
         std::vector<Signature> given = signatures_from(unless_none(signatures));
         PyObject *const self = type->tp_alloc(type, 0);
         if (!self)
@@ -563,7 +579,8 @@ PyGetSetDef attributes[] = {
 };
 
 constexpr const char *type_doc =
-    "PythonKernel(function, *, signatures=None, debug=False, fast_math=False, dialect=None)\n"
+    "PythonKernel(function, *, signatures=None, debug=False, fast_math=False, dialect=None, "
+    "max_registers=0)\n"
     "--\n\n"
     "A Python function that is compiled for the arguments of its launches:\n"
     "``kernel[global, local](arguments…)``.";

@@ -389,6 +389,7 @@ def _make(function: object, options: dict[str, Any]) -> KernelFunction:
         debug=debug,
         fast_math=options.get("fast_math", False),
         dialect=options.get("dialect"),
+        max_registers=options.get("max_registers", 0),
     )
     made._chosen = options
     functools.update_wrapper(made, function)

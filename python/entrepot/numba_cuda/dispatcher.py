@@ -14,8 +14,9 @@ import numpy as np
 from .._core import Array, KernelError, LocalAccessor, asarray
 from ..kernel import source
 from ..kernel.functions import DeviceFunction, KernelFunction
-from ..kernel.functions import kernel as make_kernel
+from ..kernel.functions import _make as make_kernel
 from ..kernel.ranges import DEFAULT_LOCAL_SIZE
+from ..kernel.signatures import signatures_of
 from ..kernel.simulator.rewrite import names_of
 from ..kernel.structs import StructArray
 from . import devices
@@ -222,12 +223,11 @@ class Dispatcher(DeviceFunction):
         if self._kernel is None:
             self._dynamic = dynamic_shared_dtype(self.function)
             texts = [self._with_shared(each) for each in self._signatures]
-            decorate = make_kernel(texts, **self._options) if texts else None
-            self._kernel = (
-                make_kernel(**self._options)(self.function)
-                if decorate is None
-                else decorate(self.function)
-            )
+            chosen = {"signatures": signatures_of(texts, "jit")} if texts else {}
+            made = make_kernel(self.function, self._options | chosen)
+            if texts:
+                made._specialize()
+            self._kernel = made
         return self._kernel
 
     def _with_shared(self, signature: str) -> str:
@@ -400,7 +400,6 @@ def _signature_of(arguments: tuple[Any, ...]) -> str:
 
 _NOT_AN_OPTION = {
     "link": "C++ is run by entrepot.Program, and a device function is written in Python",
-    "max_registers": "the device's compiler chooses the number of registers",
     "extensions": "arguments are what entrepot.asarray() accepts",
     "argtypes": "give the signature first, as in jit('void(float32[:])')",
     "restype": "give the signature first, as in jit('void(float32[:])')",
@@ -417,6 +416,7 @@ def jit(
     *,
     debug: bool | None = None,
     fastmath: bool = False,
+    max_registers: int | None = None,
     boundscheck: bool | None = None,
     **options: Any,
 ) -> Any:
@@ -437,12 +437,13 @@ def jit(
         AssertionError. ENTREPOT_KERNEL_DEBUG=1 enables it for kernels that do not specify it.
     fastmath : bool, optional
         True to let compilers reorder and approximate floating-point operations.
+    max_registers : int, optional
+        Most registers of a thread on CUDA devices, up to 255. By default the compiler chooses.
     boundscheck : bool, optional
         Another name of ``debug``.
     **options
         ``inline``, ``opt``, ``lineinfo`` and ``cache`` have no effect: code is optimized, errors
-        have lines, and compiled code is cached. ``link``, ``max_registers`` and others raise
-        NotServedError.
+        have lines, and compiled code is cached. ``link`` and others raise NotServedError.
 
     Returns
     -------
@@ -480,13 +481,15 @@ def jit(
                 raise not_served(f"jit({name}=…)", _NOT_AN_OPTION[name])
         elif name not in _WITHOUT_EFFECT:
             raise TypeError(
-                f"jit() has no option {name}: device, debug, fastmath, boundscheck, "
+                f"jit() has no option {name}: device, debug, fastmath, max_registers, boundscheck, "
                 f"{', '.join(_WITHOUT_EFFECT)} are its options"
             )
     checked = boundscheck if debug is None else debug
     chosen: dict[str, Any] = {"fast_math": bool(fastmath)}
     if checked is not None:
         chosen["debug"] = checked
+    if max_registers is not None:
+        chosen["max_registers"] = max_registers
     signatures: list[str] = []
     if isinstance(func_or_sig, list):
         signatures = [text_of(each) for each in func_or_sig]

@@ -60,10 +60,9 @@ GROUPS = (
     Group(
         "Options of jit",
         "cuda.jit ",
-        _words("device debug fastmath boundscheck inline opt lineinfo cache"),
+        _words("device debug fastmath max_registers boundscheck inline opt lineinfo cache"),
         {
             "link": "C++ is run by entrepot.Program, and a device function is written in Python",
-            "max_registers": "the device's compiler chooses the number of registers",
             "extensions": "arguments are what entrepot.asarray() accepts",
         },
     ),

@@ -7,6 +7,7 @@ published the algorithms.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -20,6 +21,7 @@ xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=Tru
 xoroshiro128p_type = xoroshiro128p_dtype
 
 _BITS = (1 << 64) - 1
+#: Polynomial of the jump by 2**64 steps.
 _JUMP = (0xBEAC0467EBA5FACB, 0xD86B048B86AA9922)
 
 
@@ -127,7 +129,8 @@ def _stepped(state: tuple[int, int]) -> tuple[int, int]:
     return _rotated(state[0], 55) ^ mixed ^ ((mixed << 14) & _BITS), _rotated(mixed, 36)
 
 
-def _jump_columns() -> np.ndarray[Any, Any]:
+@functools.cache
+def _jump() -> np.ndarray[Any, Any]:
     """The jump is linear over bits: the states to which it takes each single bit."""
     columns = np.zeros((128, 2), np.uint64)
     for place in range(128):
@@ -142,23 +145,15 @@ def _jump_columns() -> np.ndarray[Any, Any]:
     return columns
 
 
-def _tables() -> np.ndarray[Any, Any]:
-    """For each byte of a state and each of its values, the state to which the jump takes it."""
-    columns = _jump_columns()
-    tables = np.zeros((16, 256, 2), np.uint64)
+def _applied(columns: np.ndarray[Any, Any], states: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The states to which a linear function takes ``states``, byte by byte from a table."""
+    result = np.zeros_like(states)
     for byte in range(16):
+        table = np.zeros((256, 2), np.uint64)
         for bit in range(8):
-            chosen = (np.arange(256) >> bit & 1).astype(bool)
-            tables[byte, chosen] ^= columns[8 * byte + bit]
-    return tables
-
-
-def _jumped(state: tuple[int, int], tables: list[list[tuple[int, int]]]) -> tuple[int, int]:
-    s0 = s1 = 0
-    for byte, table in enumerate(tables):
-        word = state[byte // 8] >> 8 * (byte % 8) & 0xFF
-        s0, s1 = s0 ^ table[word][0], s1 ^ table[word][1]
-    return s0, s1
+            table[(np.arange(256) >> bit & 1).astype(bool)] ^= columns[8 * byte + bit]
+        result ^= table[states[:, byte // 8] >> np.uint64(8 * (byte % 8)) & np.uint64(0xFF)]
+    return result
 
 
 def init_xoroshiro128p_states_cpu(states: Any, seed: int, subsequence_start: int = 0) -> None:
@@ -175,16 +170,19 @@ def init_xoroshiro128p_states_cpu(states: Any, seed: int, subsequence_start: int
     """
     if states.shape[0] < 1:
         return
-    tables = [[(int(a), int(b)) for a, b in table] for table in _tables()]
-    state = _first(int(seed) & _BITS)
-    for _ in range(int(subsequence_start)):
-        state = _jumped(state, tables)
-    made = []
-    for _ in range(states.shape[0]):
-        made.append(state)
-        state = _jumped(state, tables)
-    values = np.array(made, np.uint64)
-    states["s0"], states["s1"] = values[:, 0], values[:, 1]
+    jump = _jump()
+    made = np.array([_first(int(seed) & _BITS)], np.uint64)
+    power, rest = jump, int(subsequence_start)
+    while rest:
+        if rest & 1:
+            made = _applied(power, made)
+        power, rest = _applied(power, power), rest >> 1
+    # The jump of as many steps as there are states doubles their number.
+    power = jump
+    while len(made) < states.shape[0]:
+        made = np.concatenate([made, _applied(power, made)])
+        power = _applied(power, power)
+    states["s0"], states["s1"] = made[: states.shape[0], 0], made[: states.shape[0], 1]
 
 
 def init_xoroshiro128p_states(

@@ -119,8 +119,13 @@ std::string DeviceEmitter::options() const {
         return target_.fast_math ? "-cl-fast-relaxed-math" : "";
     case Dialect::sycl:
         return target_.fast_math ? "-ffast-math -fwrapv" : "-fno-fast-math -fwrapv";
-    case Dialect::cuda:
-        return target_.fast_math ? "--use_fast_math" : "";
+    case Dialect::cuda: {
+        const std::string fast = target_.fast_math ? "--use_fast_math" : "";
+        if (target_.max_registers == 0)
+            return fast;
+        return fast + (fast.empty() ? "" : " ") +
+               "--maxrregcount=" + std::to_string(target_.max_registers);
+    }
     default:
         return target_.fast_math ? "-ffast-math -fwrapv" : "-fwrapv";
     }

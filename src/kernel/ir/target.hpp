@@ -31,7 +31,8 @@ struct Target {
     std::uint64_t local_memory = 0;    // limit of a work-group in bytes; 0: unknown
     bool debug = false;                // bounds are checked
     bool fast_math = false;
-    std::string architecture;  // part of the cache key: "sm_90", the host's CPU
+    std::uint32_t max_registers = 0;  // of a work-item, in CUDA C++; 0: the compiler chooses
+    std::string architecture;         // part of the cache key: "sm_90", the host's CPU
 };
 
 }  // namespace entrepot::kernel

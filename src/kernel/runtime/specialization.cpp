@@ -97,6 +97,7 @@ Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimens
     target.local_memory = device.info().local_memory;
     target.debug = options.debug;
     target.fast_math = options.fast_math;
+    target.max_registers = options.max_registers;
     return target;
 }
 

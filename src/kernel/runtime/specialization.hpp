@@ -27,6 +27,7 @@ struct Options {
     bool debug = false;      // checks bounds; launches wait
     bool fast_math = false;  // as the compiler option of that name
     std::optional<ep_dialect> dialect;
+    std::uint32_t max_registers = 0;  // of a work-item, on CUDA devices; 0: the compiler chooses
 };
 
 // Dialects supported for kernels.

@@ -201,6 +201,23 @@ def test_unknown_option_is_a_type_error():
         cuda.jit(fastmth=True)
 
 
+def test_limit_of_registers_is_checked_and_runs(device):
+    @cuda.jit(max_registers=32)
+    def one(a):
+        a[cuda.grid(1)] = 1
+
+    a = np.zeros(4)
+    one[1, 4](a)
+    assert a.tolist() == [1] * 4
+
+    @cuda.jit(max_registers=256)
+    def many(a):
+        a[cuda.grid(1)] = 1
+
+    with pytest.raises(ValueError, match="up to 255 registers"):
+        many[1, 4](a)
+
+
 def test_fastmath_kernel_runs(device):
     @cuda.jit(fastmath=True)
     def halve(a):
