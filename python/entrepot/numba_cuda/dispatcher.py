@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import functools
 import os
+import threading
+import weakref
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NoReturn
@@ -44,10 +46,24 @@ def _dtype_in(call: ast.Call) -> ast.expr:
     return ast.Constant(None) if found is None else found
 
 
+# Dtypes of the dynamic shared memory of functions, None for those without any. A function's node is
+# changed once, and no longer shows its memory then. Guarded by the lock.
+_dynamic_dtypes: weakref.WeakKeyDictionary[FunctionType, Any] = weakref.WeakKeyDictionary()
+_dynamic_lock = threading.Lock()
+
+
 def dynamic_shared_dtype(function: FunctionType) -> Any:
     """The dtype of dynamic shared memory, which becomes the kernel's first parameter; None if the
     kernel has no such memory.
     """
+    with _dynamic_lock:
+        if function not in _dynamic_dtypes:
+            _dynamic_dtypes[function] = _found_dtype(function)
+        return _dynamic_dtypes[function]
+
+
+def _found_dtype(function: FunctionType) -> Any:
+    assert _dynamic_lock.locked()
     node = source.find(function)[0]
     value = names_of(function, node)
     calls = [each for each in ast.walk(node) if _is_dynamic(each, value)]
@@ -60,11 +76,15 @@ def dynamic_shared_dtype(function: FunctionType) -> Any:
             "their bytes: make one array of the widest type, or give each array a size in "
             "cuda.shared.array(shape, dtype)"
         )
-    source.change(function, functools.partial(_with_parameter, function))
+    source.change(function, functools.partial(_with_parameter, weakref.ref(function)))
     return dtypes[0]
 
 
-def _with_parameter(function: FunctionType, node: source.Definition) -> source.Definition:
+def _with_parameter(
+    reference: weakref.ref[FunctionType], node: source.Definition
+) -> source.Definition:
+    function = reference()
+    assert function is not None  # its node is being read
     value = names_of(function, node)
 
     class Change(ast.NodeTransformer):

@@ -206,6 +206,16 @@ def test_dynamic_shared_memory_has_the_launch_size(runner, threads):
     assert values.tolist() == np.arange(16.0).reshape(-1, threads)[:, ::-1].ravel().tolist()
 
 
+def test_dynamic_shared_memory_of_a_specialized_kernel(device):
+    values = cuda.to_device(np.arange(4, dtype="f4"))
+    special = reverse_blocks.specialize(values)
+    special[1, 4, 0, 16](values)
+    assert values.copy_to_host().tolist() == [3, 2, 1, 0]
+    again = cuda.jit(reverse_blocks)
+    again[1, 4, 0, 16](values)
+    assert values.copy_to_host().tolist() == [0, 1, 2, 3]
+
+
 @cuda.jit
 def two_parts(out):
     whole = cuda.shared.array(0, dtype=int32)
