@@ -72,8 +72,8 @@ Called as ``{{0}}(dimension=0)``.
 Parameters
 ----------
 dimension : int, optional
-    The dimension, from 0, the slowest, to 2: a constant when the kernel is compiled. The default
-    is 0.
+    The dimension, from 0, the slowest, to 2: a constant when the kernel is compiled. A negative
+    one counts from the last dimension of the launch, -1. The default is 0.
 
 Returns
 -------

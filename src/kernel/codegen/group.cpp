@@ -161,6 +161,21 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call,
 // wait for each other. Missing lanes in the last warp of a group count as exited.
 constexpr const char *whole_warp = "0xffffffffu, ";
 
+namespace {
+
+bool is_of_bits(std::string_view operation) {
+    return operation == "and" || operation == "or" || operation == "xor";
+}
+
+// True if GPUs from compute capability 8.0 on combine such values of a warp by one instruction.
+bool has_warp_instruction(std::string_view operation, Dtype dtype) {
+    return dtype.bits == 32 && is_integer(dtype) &&
+           (is_of_bits(operation) || operation == "add" || operation == "min" ||
+            operation == "max");
+}
+
+}  // namespace
+
 std::string DeviceEmitter::add_warp_function(const std::string &name, const std::string &operation,
                                              Dtype dtype) {
     add_linear_ids();
@@ -194,6 +209,10 @@ std::string DeviceEmitter::add_warp_function(const std::string &name, const std:
     body = substituted(body, {{"$", suffix + mask}, {"COMBINED", combination}});
     if (name == "exclusive_scan")
         body = substituted(body, {{"IDENTITY", identity(operation, dtype)}});
+    if (name == "reduce" && !hip && has_warp_instruction(operation, dtype))
+        body = "#if __CUDA_ARCH__ >= 800\n    return (T)__reduce_" + operation + "_sync(" + mask +
+               (is_signed(dtype) && !is_of_bits(operation) ? "" : "(unsigned)") +
+               "value);\n#else\n" + body + "#endif\n";
     const std::string T = value_type(dtype);
     add_once(called, substituted(std::string(dialect_.function) + "T " + called + "(T value) {\n" +
                                      body + "}",

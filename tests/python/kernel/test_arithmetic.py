@@ -285,6 +285,36 @@ def test_conditional_expressions_have_pythons_value(backend):
 
 
 @dppy.kernel
+def bits_of_numbers(f4, f8, i4, out):
+    out[0] = f4[0].view(dppy.int32)
+    out[1] = f8[0].view(dppy.uint64) >> 52
+    out[2] = i4[0].view(dppy.uint32)
+    out[3] = int(i4[1].view(dppy.float32) * 2)
+    out[4] = f4[0].view(dppy.float32) == f4[0]
+
+
+@every_backend
+def test_view_takes_the_bits_of_a_number(backend):
+    one = np.array([1.5], "f4")
+    integers = np.array([-1, one.view("i4")[0]], "i4")
+    *_, out = backend.run(
+        bits_of_numbers, 1, None, one, np.array([1.0]), integers, np.zeros(5, "i8")
+    )
+    assert out.tolist() == [one.view("i4")[0], 0x3FF, 2**32 - 1, 3, 1]
+
+
+@dppy.kernel
+def bits_of_another_size(x, out):
+    out[0] = x[0].view(dppy.int64)
+
+
+@every_backend
+def test_view_as_another_size_is_refused(backend):
+    with pytest.raises(ep.KernelError, match="of the same size"):
+        backend.run(bits_of_another_size, 1, None, np.ones(1, "f4"), np.zeros(1, "i8"))
+
+
+@dppy.kernel
 def conversions(small, whole, truth, x):
     i = dppy.get_global_id(0)
     small[i] = dppy.float32(x[i]) / 3

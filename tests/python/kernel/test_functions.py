@@ -575,7 +575,7 @@ def names_of_dialects(a):
 NAMES_OF_DIALECTS = (
     "rsqrt", "exp10", "sinpi", "isnormal", "convert_int", "convert_uchar_sat", "as_float4",
     "float4", "int2", "half2", "uchar16",
-    "cl_mem_fence_flags", "std",
+    "cl_mem_fence_flags", "std", "fdim", "fmax", "sincos", "mad24", "fract", "isequal",
 )  # fmt: skip
 
 

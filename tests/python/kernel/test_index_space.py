@@ -32,6 +32,39 @@ def test_ids_in_one_dimension(backend):
 
 
 @dppy.kernel
+def ids_from_the_last(out):
+    i = (dppy.get_global_id(-3) * 10 + dppy.get_global_id(-2)) * 10 + dppy.get_global_id(-1)
+    place = (
+        dppy.get_global_id(0) * dppy.get_global_size(1) + dppy.get_global_id(1)
+    ) * dppy.get_global_size(2) + dppy.get_global_id(2)
+    out[place, 0] = i
+    out[place, 1] = (
+        dppy.get_local_size(-1) + 10 * dppy.get_num_groups(-2) + 100 * dppy.get_global_size(-3)
+    )
+
+
+@every_backend
+@pytest.mark.parametrize("shape", [(6,), (3, 4), (2, 3, 4)])
+def test_negative_dimensions_count_from_the_last(backend, shape):
+    local = (1,) * (len(shape) - 1) + (2,)
+    (out,) = backend.run(ids_from_the_last, shape, local, np.zeros((np.prod(shape), 2), "i8"))
+    wide = (1,) * (3 - len(shape)) + shape
+    assert out[:, 0].tolist() == [100 * i + 10 * j + k for i, j, k in np.ndindex(wide)]
+    assert out[:, 1].tolist() == [2 + 10 * wide[1] + 100 * wide[0]] * len(out)
+
+
+@dppy.kernel
+def fourth_from_the_last(out):
+    out[0] = dppy.get_global_id(-4)
+
+
+@every_backend
+def test_dimension_before_the_first_is_refused(backend):
+    with pytest.raises(ep.KernelError, match="-4"):
+        backend.run(fourth_from_the_last, 1, None, np.zeros(1))
+
+
+@dppy.kernel
 def ids_3d(out):
     i, j, k = dppy.get_global_id(0), dppy.get_global_id(1), dppy.get_global_id(2)
     out[i, j, k, 0] = dppy.get_local_id(0)
