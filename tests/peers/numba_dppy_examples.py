@@ -44,7 +44,6 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 REFUSED = {
     "usm_ndarray.py": "uses dpctl.tensor, which dpctl no longer has",
     "vectorize.py": "uses numba.vectorize(target='dppy'); write @dppy.vectorize",
-    "debug/sum_local_vars_revive.py": "a device function returns an array",
 }
 
 
