@@ -46,8 +46,30 @@ from .decorators import Kernel, device_func, func, kernel
 from .errors import not_served
 from .launches import call_kernel, call_kernel_async
 from .ranges import NdRange, Range
-from .types import *  # noqa: F403
-from .types import __all__ as _types
+from .types import (
+    DpnpNdArray,
+    USMNdArray,
+    b1,
+    bool_,
+    boolean,
+    double,
+    f4,
+    f8,
+    float32,
+    float64,
+    float_,
+    i4,
+    i8,
+    int32,
+    int64,
+    none,
+    u4,
+    u8,
+    uint32,
+    uint64,
+    usm_ndarray,
+    void,
+)
 
 if TYPE_CHECKING:
     from . import core as core
@@ -60,14 +82,25 @@ __all__ = [
     "DEFAULT_LOCAL_SIZE",
     "GLOBAL_MEM_FENCE",
     "LOCAL_MEM_FENCE",
+    "DpnpNdArray",
     "Kernel",
     "NdRange",
     "Range",
+    "USMNdArray",
     "atomic",
+    "b1",
     "barrier",
+    "bool_",
+    "boolean",
     "call_kernel",
     "call_kernel_async",
     "device_func",
+    "double",
+    "f4",
+    "f8",
+    "float32",
+    "float64",
+    "float_",
     "func",
     "get_global_id",
     "get_global_size",
@@ -76,14 +109,24 @@ __all__ = [
     "get_local_size",
     "get_num_groups",
     "get_work_dim",
+    "i4",
+    "i8",
+    "int32",
+    "int64",
     "kernel",
     "local",
     "mem_fence",
+    "none",
     "private",
     "sub_group_barrier",
     "types",
+    "u4",
+    "u8",
+    "uint32",
+    "uint64",
+    "usm_ndarray",
+    "void",
 ]
-__all__ += _types
 
 #: Submodules that are imported on first use.
 _SUBMODULES = ("core", "experimental", "kernel_api")
