@@ -4,8 +4,10 @@ place of ``numba_dpex``.
     python tests/peers/numba_dpex_suite.py REPOSITORY [RELEASE...]
 
 REPOSITORY is a clone of https://github.com/IntelPython/numba-dpex, with its tags. Nothing of it is
-here. An example is run if it imports numba_dpex. In the text of examples and tests the module's
-name is replaced. dpnp's module ``tensor`` takes the place of dpctl's, which dpctl has dropped.
+here.
+
+An example is run if it imports numba_dpex. The module's name is replaced in the text of
+examples and tests. They get dpnp's module ``tensor`` as that of dpctl, which has dropped its own.
 
 Prints the counts of each release, and what fails. Fails if something fails that is not listed here
 with a reason, or if something listed passes.
@@ -119,7 +121,7 @@ def pytest_collectreport(report):
         print(json.dumps([report.nodeid, "failed", reason]), file=outcomes, flush=True)
 """
 
-#: What cannot pass, by a pattern of its path or test, with the reason.
+#: Programs that cannot pass, by a pattern of its path or test, with the reason.
 REFUSED = {
     r"^(dpjit/|blacksholes_njit|debug/njit_basic)": "uses dpjit, which is refused",
     r"^kernel/scan.py@0.2[12]": "the size of local.array() is that of the launch; LocalAccessor",

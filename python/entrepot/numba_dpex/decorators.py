@@ -49,8 +49,8 @@ _WITHOUT_EFFECT = frozenset(
 class Kernel(KernelFunction):
     """A kernel of numba-dpex, which ``call_kernel`` launches.
 
-    It is a KernelFunction. Whether its first parameter is the work-item follows from the
-    annotation, from its use or, in ``call_kernel``, from the number of arguments.
+    It is a KernelFunction. A first parameter that is annotated or used as one is the work-item. So
+    is any first parameter if a launch has one argument fewer than the function has parameters.
     """
 
     @property

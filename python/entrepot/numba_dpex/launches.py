@@ -91,11 +91,11 @@ def call_kernel_async(
     Raises
     ------
     KernelError
-        As ``call_kernel``, and if ``dependent_events`` is not a tuple.
+        If ``dependent_events`` is not a tuple, or if ``call_kernel`` raises it.
     TypeError
-        As ``call_kernel``.
+        If an argument is of an unsupported type, or a LocalAccessor in a launch over a Range.
     ValueError
-        As ``call_kernel``, and for a plain function.
+        If the first argument is not a kernel, or the second not a range.
 
     Examples
     --------

@@ -98,12 +98,12 @@ class Range(ranges.Range):
 
     @property
     def dim1(self) -> int:
-        """Extent of the second dimension, -1 if there is none."""
+        """Extent of the second dimension, -1 for a range of one."""
         return self[1] if len(self) > 1 else -1
 
     @property
     def dim2(self) -> int:
-        """Extent of the third dimension, -1 if there is none."""
+        """Extent of the third dimension, -1 for a range of one or two."""
         return self[2] if len(self) > 2 else -1
 
 

@@ -1,5 +1,6 @@
-"""``entrepot.numba_dpex``: a program for each name that is served, in compiled kernels, in the
-simulator and in plain Python, and the errors of names and programs that are not.
+"""``entrepot.numba_dpex``: a program for each name that is served, and the errors of others.
+
+Programs run in compiled kernels, in the simulator and in plain Python.
 """
 
 from __future__ import annotations
