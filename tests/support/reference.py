@@ -9,6 +9,7 @@ import entrepot.check
 import entrepot.hip.objects
 import entrepot.kernel
 import entrepot.memory
+import entrepot.numba_dpex.core.exceptions
 import entrepot.numba_dpex.kernel_api
 
 
@@ -46,6 +47,7 @@ def public_names() -> list[str]:
             for name in entrepot.numba_dpex.kernel_api.__all__
             if name not in entrepot.numba_dpex.__all__
         ],
+        "entrepot.numba_dpex.core.exceptions": entrepot.numba_dpex.core.exceptions.__all__,
     }
     for module in (
         entrepot.adapters,

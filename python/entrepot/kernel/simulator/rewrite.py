@@ -184,7 +184,7 @@ def _takes_item(function: types.FunctionType, definition: ast.FunctionDef) -> bo
         return False
     first = parameters[0]
     annotation = (
-        function.__annotations__.get(first.arg)
+        _set_annotation(function, first.arg)
         if first.annotation is None
         else _Names(function, set()).value(first.annotation)
     )
@@ -197,6 +197,14 @@ def _takes_item(function: types.FunctionType, definition: ast.FunctionDef) -> bo
         and node.attr in operations.METHODS_OF_ITEMS
         for node in ast.walk(definition)
     )
+
+
+def _set_annotation(function: types.FunctionType, name: str) -> Any:
+    """The parameter's entry in ``__annotations__``, if there is one."""
+    try:
+        return function.__annotations__.get(name)
+    except NameError:  # from Python 3.14 on, annotations are evaluated here
+        return None
 
 
 def _parameters(definition: ast.FunctionDef) -> list[ast.arg]:
