@@ -185,11 +185,28 @@ TEST_CASE("diverged warp reconverges before a warp-level operation") {
             result, build.group(name, moves || votes ? "" : "add", dtype, operands, row.scope)));
         const Compiled compiled = build.emitted(target_of(Dialect::cuda));
         CHECK_FALSE(has(compiled, "__activemask"));
-        const std::size_t instructions =
-            count(compiled, "__shfl") + count(compiled, "__any") + count(compiled, "__all");
+        const std::size_t instructions = count(compiled, "__shfl") + count(compiled, "__any") +
+                                         count(compiled, "__all") + count(compiled, "__reduce_add");
         CHECK((instructions > 0) == row.is_of_warps);
         CHECK(instructions == count(compiled, "_sync(0xffffffffu, "));
     }
+}
+
+TEST_CASE("warp of a GPU combines integers of 32 bits by one instruction") {
+    const auto text = [](const char *operation, Dtype dtype, Dialect dialect) {
+        Building build("together");
+        const RootId x = build.array("x", dtype, true, true);
+        const VariableId result = build.variable("result", dtype);
+        build.add(Building::assign(result, build.group("reduce", operation, dtype,
+                                                       {build.load(x, id("global_id"))},
+                                                       Scope::sub_group)));
+        return build.emitted(target_of(dialect));
+    };
+    CHECK(has(text("min", int32, Dialect::cuda), "__reduce_min_sync(0xffffffffu, value)"));
+    CHECK(has(text("or", int32, Dialect::cuda), "__reduce_or_sync(0xffffffffu, (unsigned)value)"));
+    CHECK_FALSE(has(text("mul", int32, Dialect::cuda), "__reduce"));
+    CHECK_FALSE(has(text("add", int64, Dialect::cuda), "__reduce"));
+    CHECK_FALSE(has(text("add", int32, Dialect::hip), "__reduce"));
 }
 
 TEST_CASE("integer group operations have no undefined overflow") {
