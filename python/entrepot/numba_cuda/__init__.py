@@ -81,6 +81,12 @@ from ..kernel.vectors import (
     ushort3,
     ushort4,
 )
+from ..kernel.vectors import long2 as longlong2
+from ..kernel.vectors import long3 as longlong3
+from ..kernel.vectors import long4 as longlong4
+from ..kernel.vectors import ulong2 as ulonglong2
+from ..kernel.vectors import ulong3 as ulonglong3
+from ..kernel.vectors import ulong4 as ulonglong4
 from . import cg, cudadrv, libdevice, random
 from .arrays import (
     DeviceNDArray,
@@ -230,10 +236,6 @@ from .vectors import (
     ulonglong1,
     ushort1,
 )
-
-# Names of numba.cuda for integers of 64 bits.
-longlong2, longlong3, longlong4 = long2, long3, long4
-ulonglong2, ulonglong3, ulonglong4 = ulong2, ulong3, ulong4
 
 #: numba.cuda names its implementation so.
 implementation = "entrepot"

@@ -638,11 +638,14 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 def from_cuda_array_interface(desc: dict[str, Any], owner: Any = None, sync: bool = True) -> Any:
     """View memory that a ``__cuda_array_interface__`` describes; ``owner`` keeps it alive."""
 
-    class Described:
-        __cuda_array_interface__ = desc
-        keeps = owner
+    return DeviceNDArray(asarray(_Described(desc, owner)))
 
-    return DeviceNDArray(asarray(Described()))
+
+class _Described:
+    """Memory that an interface describes, with its owner."""
+
+    def __init__(self, interface: dict[str, Any], owner: Any) -> None:
+        self.__cuda_array_interface__, self.owner = interface, owner
 
 
 def open_ipc_array(*_: Any, **__: Any) -> Any:

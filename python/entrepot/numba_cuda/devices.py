@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import os
 import threading
 import weakref
@@ -190,9 +189,18 @@ class DeviceList:
 gpus = DeviceList()
 
 
-@functools.cache
 def every_device() -> tuple[Device, ...]:
     """All devices. They are looked for once, since drivers do not report new ones."""
+    # Two threads may both look, and find the same.
+    if not _found:
+        _found.append(_look())
+    return _found[0]
+
+
+_found: list[tuple[Device, ...]] = []
+
+
+def _look() -> tuple[Device, ...]:
 
     def place(device: _core.Device) -> tuple[int, int]:
         known = _ORDER.index(device.backend) if device.backend in _ORDER else len(_ORDER)

@@ -80,6 +80,19 @@ def _found_dtype(function: FunctionType) -> Any:
     return dtypes[0]
 
 
+class _Change(ast.NodeTransformer):
+    """Replaces calls that make dynamic shared memory by the name of the parameter."""
+
+    def __init__(self, value: Callable[[ast.expr], Any]) -> None:
+        self._value = value
+
+    def visit_Call(self, call: ast.Call) -> ast.expr:
+        self.generic_visit(call)
+        if not _is_dynamic(call, self._value):
+            return call
+        return ast.copy_location(ast.Name(DYNAMIC_SHARED, ast.Load()), call)
+
+
 def _with_parameter(
     reference: weakref.ref[FunctionType], node: source.Definition
 ) -> source.Definition:
@@ -87,14 +100,7 @@ def _with_parameter(
     assert function is not None  # its node is being read
     value = names_of(function, node)
 
-    class Change(ast.NodeTransformer):
-        def visit_Call(self, call: ast.Call) -> ast.expr:
-            self.generic_visit(call)
-            if not _is_dynamic(call, value):
-                return call
-            return ast.copy_location(ast.Name(DYNAMIC_SHARED, ast.Load()), call)
-
-    Change().visit(node)
+    _Change(value).visit(node)
     first = ast.copy_location(ast.arg(DYNAMIC_SHARED, None), node)
     (node.args.posonlyargs or node.args.args).insert(0, first)
     return node

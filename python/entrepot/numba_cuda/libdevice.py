@@ -11,8 +11,6 @@ from .errors import not_served
 from .libdevice_macros import macros
 
 _MACROS = macros()
-globals().update(_MACROS)
-__all__ = sorted(_MACROS)
 
 _SPECIAL = "compute it on the host with SciPy, or write its series as a device function"
 #: Functions that are not served, and what to use.
@@ -24,7 +22,19 @@ INSTEAD = {
 }
 
 
+def served() -> tuple[str, ...]:
+    """Names of the functions that kernels can call."""
+    return tuple(sorted(_MACROS))
+
+
 def __getattr__(name: str) -> Any:
+    # Not names of the module: some would hide Python's own, as abs, max and round.
+    if name in _MACROS:
+        return _MACROS[name]
     if name.startswith("__"):
         raise AttributeError(name)
     raise not_served(f"libdevice.{name}", INSTEAD.get(name, "libdevice has no such function"))
+
+
+def __dir__() -> list[str]:
+    return sorted([*_MACROS, *globals()])

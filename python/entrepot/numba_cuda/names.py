@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from . import libdevice
 from .dispatcher import INSTEAD as _OF_DISPATCHERS
 from .errors import NotServedError, not_served
-from .libdevice import INSTEAD as _OF_LIBDEVICE
 
 
 class Group(NamedTuple):
@@ -32,12 +32,6 @@ _HALVES = (
     "habs hadd hceil hcos hdiv heq hexp hexp10 hexp2 hfloor hfma hge hgt hle hlog hlog10 hlog2 hlt "
     "hmax hmin hmul hne hneg hrcp hrint hrsqrt hsin hsqrt hsub htrunc"
 )
-
-
-def _libdevice() -> tuple[str, ...]:
-    from .libdevice import __all__ as served
-
-    return tuple(served)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -219,7 +213,7 @@ GROUPS = (
         ),
         {"driver.Linker": _MODULE},
     ),
-    Group("libdevice", "cuda.libdevice.", _libdevice(), dict(_OF_LIBDEVICE)),
+    Group("libdevice", "cuda.libdevice.", libdevice.served(), dict(libdevice.INSTEAD)),
 )
 
 

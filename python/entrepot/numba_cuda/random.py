@@ -7,7 +7,6 @@ published the algorithms.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -129,9 +128,13 @@ def _stepped(state: tuple[int, int]) -> tuple[int, int]:
     return _rotated(state[0], 55) ^ mixed ^ ((mixed << 14) & _BITS), _rotated(mixed, 36)
 
 
-@functools.cache
+_known_jump: list[np.ndarray[Any, Any]] = []
+
+
 def _jump() -> np.ndarray[Any, Any]:
     """The jump is linear over bits: the states to which it takes each single bit."""
+    if _known_jump:
+        return _known_jump[0]
     columns = np.zeros((128, 2), np.uint64)
     for place in range(128):
         state = (1 << place, 0) if place < 64 else (0, 1 << (place - 64))
@@ -142,6 +145,7 @@ def _jump() -> np.ndarray[Any, Any]:
                     s0, s1 = s0 ^ state[0], s1 ^ state[1]
                 state = _stepped(state)
         columns[place] = s0, s1
+    _known_jump.append(columns)
     return columns
 
 
