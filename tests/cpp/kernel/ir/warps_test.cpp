@@ -18,7 +18,7 @@ TEST_CASE("warp grid follows the longer extent of a tile") {
     CHECK(warp_grid(64, 256, 4)->columns == 4);
 }
 
-TEST_CASE("every warp of a grid has the same number of blocks") {
+TEST_CASE("warps of a grid have the same number of blocks") {
     for (const std::int64_t rows : {16, 32, 48, 64, 96, 128})
         for (const std::int64_t columns : {16, 32, 48, 64, 96, 128})
             for (std::int64_t warps = 1; warps <= 32; ++warps)
