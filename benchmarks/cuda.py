@@ -41,6 +41,9 @@ from .harness import (
     write_json,
 )
 
+# Numba-CUDA 0.30 asks for a function that NumPy 2.5 has dropped.
+vars(np).setdefault("row_stack", np.vstack)
+
 LARGE = 1 << 30
 SIDE_BYTES = 1 << 28  # size of a strided array, and about that of the window that is copied
 DTYPES = ("uint8", "float16", "float32", "float64", "complex128")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kernel.test_cuda_text import compile_for_h100
-from numba_cuda import (
+from cuda_names import (
     test_elementwise_programs,
     test_grid_programs,
     test_libdevice,
