@@ -79,13 +79,19 @@ void round_up(ep_range &range, std::uint64_t most, const std::uint64_t (&most_it
             (range.global[axis] + range.local[axis] - 1) / range.local[axis] * range.local[axis];
 }
 
-// Threads of a launch, each of which executes several work-items along the first dimension.
-ep_range threads_of(const Compiled &compiled, ep_range range) noexcept {
-    const std::uint64_t items = compiled.items_per_thread;
+// Threads of a launch, each of which executes several work-items along the first dimension. A local
+// range for which they need too many registers becomes smaller, if the kernel cannot tell.
+ep_range threads_of(const Specialization &made, ep_range range) noexcept {
+    const std::uint64_t items = made.compiled.items_per_thread;
     if (items == 1)
         return range;
-    if (compiled.uses_groups)
+    if (made.compiled.uses_groups)
         range.local[0] /= items;
+    else
+        for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
+            while (range.local[axis] % 2 == 0 &&
+                   group_size(range) > made.kernel.info().max_work_group)
+                range.local[axis] /= 2;
     ENTREPOT_ASSERT(range.local[0] != 0);
     const std::uint64_t of_group = items * range.local[0];
     range.global[0] = (range.global[0] + of_group - 1) / of_group * range.local[0];
@@ -346,7 +352,7 @@ Queue::Position launch(const Specialization &made, const syntax::Function &funct
         check_accesses(made, range, chosen, arguments);
     if (!made.compiled.lost_updates.empty()) [[unlikely]]
         refuse_lost_updates(made.compiled.lost_updates, range, chosen, arguments);
-    const ep_range threads = threads_of(made.compiled, chosen);
+    const ep_range threads = threads_of(made, chosen);
     if (!made.reports) [[likely]] {
         const Parameters parameters(made, arguments, range, group, nullptr);
         const Queue::Position position =

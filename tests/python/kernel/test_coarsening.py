@@ -183,3 +183,19 @@ def test_threads_take_several_work_items_only_in_large_launches(items):
     x = ep.zeros(size, "float32", device=device)
     axpy[size](ep.zeros(size, "float32", device=device), x, x, np.float32(2)).wait()
     assert axpy.source().count("out[") == (8 if items > 1 else 1)
+
+
+@dppy.kernel
+def of_many_arrays(out, a, b, c, d, e, f):
+    i = dppy.get_global_id(0)
+    out[i] = a[i] * b[i] + c[i] * d[i] + e[i] * f[i] + (a[i] + b[i]) * (c[i] + d[i])
+
+
+@every_dialect
+def test_launch_with_large_groups_gives_way_to_registers(backend):
+    size = -(-size_for(backend, 3000) // 1024) * 1024
+    local = 1024 if backend.is_gpu else 4
+    random = np.random.default_rng(1)
+    a, b, c, d, e, f = (random.random(size) for _ in range(6))
+    out, *_ = backend.run(of_many_arrays, size, local, np.zeros(size), a, b, c, d, e, f)
+    np.testing.assert_allclose(out, a * b + c * d + e * f + (a + b) * (c + d))

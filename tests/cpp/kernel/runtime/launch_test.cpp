@@ -100,6 +100,52 @@ TEST_CASE("local arrays sized at launch get their bytes or are refused") {
                          doctest::Contains("needs 32784 bytes of local memory"), Error);
 }
 
+TEST_CASE("only large launches whose groups can be divided are coarsened") {
+    const Device device = fake::device();
+    const std::uint64_t enough = 4 * 2048 * device.info().compute_units;
+    const auto range = [](std::uint64_t rows, std::uint64_t columns, std::uint64_t local_rows,
+                          std::uint64_t local_columns) {
+        return ep_range{2, {rows, columns, 0}, {local_rows, local_columns, 0}};
+    };
+    CHECK(coarsens(range(enough, 1, 0, 0), device, false));
+    CHECK_FALSE(coarsens(range(enough - 1, 1, 0, 0), device, false));
+    CHECK_FALSE_MESSAGE(coarsens(range(1, enough, 0, 0), device, false), "one row");
+    CHECK(coarsens(range(16, enough, 6, 4), device, false));
+    CHECK(coarsens(range(16, enough, 8, 16), device, true));
+    CHECK_FALSE_MESSAGE(coarsens(range(16, enough, 0, 0), device, true), "no local range");
+    CHECK_FALSE_MESSAGE(coarsens(range(16, enough, 6, 32), device, true), "6 is no multiple of 4");
+    CHECK_FALSE_MESSAGE(coarsens(range(16, enough, 4, 16), device, true), "half a warp is left");
+    CHECK_FALSE_MESSAGE(coarsens(range(16, enough, 8, 64), device, true), "too large for a group");
+    CHECK_FALSE_MESSAGE(coarsens(range(~0ull, ~0ull, 0, 0), device, false), "does not fit");
+}
+
+TEST_CASE("threads of a coarsened launch cover every work-item") {
+    const Device device = fake::device();
+    Specialization made;
+    made.kernel = Program("scale", device).kernel("scale");
+    made.compiled.items_per_thread = 4;
+    ep_range threads{};
+    const KernelRuns kept(
+        [&](const ep_range &range, const ep_argument *, std::size_t) { threads = range; });
+    const Queue queue = Queue::create(device);
+    const auto launched = [&](const ep_range &range) {
+        launch(made, syntax::Function(), queue, range, {});
+        queue.wait();
+        return std::pair(std::to_array(threads.global), std::to_array(threads.local));
+    };
+    made.compiled.parameters.assign(2, {CompiledParameter::What::global_size, 0, 0, dtypes::int64});
+    made.rounds_up = true;
+    CHECK(launched({1, {1025, 0, 0}, {}}) == std::pair(Extents{512, 0, 0}, Extents{256, 0, 0}));
+    CHECK(launched({2, {9, 100, 0}, {}}) == std::pair(Extents{3, 256, 0}, Extents{1, 256, 0}));
+    CHECK_MESSAGE(launched({1, {4096, 0, 0}, {1024, 0, 0}}) ==
+                      std::pair(Extents{1024, 0, 0}, Extents{256, 0, 0}),
+                  "a kernel without groups takes a smaller group than was asked for");
+    made.compiled.uses_groups = true;
+    made.rounds_up = false;
+    CHECK(launched({2, {32, 48, 0}, {16, 16, 0}}) ==
+          std::pair(Extents{8, 48, 0}, Extents{4, 16, 0}));
+}
+
 TEST_CASE("launch reading and writing an array waits for its readers") {
     const Device device = fake::device();
     const Kernel kernel = Program("scale", device).kernel("scale");
