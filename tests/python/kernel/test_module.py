@@ -53,7 +53,7 @@ def test_callable_module_is_the_imported_module():
 
 def test_dir_lists_the_public_names_alone():
     listed = {name for name in dir(dppy) if not name.startswith("__")}
-    assert listed == {*dppy.__all__, "algorithms", "random"}
+    assert listed == {*dppy.__all__, "algorithms", "random", "tile"}
     assert {"vectorize", "reduce"} <= listed
 
 
