@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kernel.test_cuda_text import compile_for_h100
 from cuda_names import (
     test_elementwise_programs,
     test_grid_programs,
@@ -12,6 +11,7 @@ from cuda_names import (
     test_shared_memory_programs,
     test_warp_programs,
 )
+from kernel.test_cuda_text import compile_for_h100
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 

@@ -100,7 +100,7 @@ TEST_CASE("local arrays sized at launch get their bytes or are refused") {
                          doctest::Contains("needs 32784 bytes of local memory"), Error);
 }
 
-TEST_CASE("only large launches whose groups can be divided are coarsened") {
+TEST_CASE("only large launches with groups that divide are coarsened") {
     const Device device = fake::device();
     const std::uint64_t enough = 4 * 2048 * device.info().compute_units;
     const auto range = [](std::uint64_t rows, std::uint64_t columns, std::uint64_t local_rows,
