@@ -113,11 +113,23 @@ def launched(kernel: KernelFunction, index: Any, arguments: Any, **options: Any)
     except IndexError:
         raise
     except KernelError as error:
-        raise typed(error, kind_of(error)) from error
+        raise typed(_explained(error, kernel, arguments), kind_of(error)) from error
     except TypeError as error:
         if kernel._chosen.get("signatures"):
             raise typed(error, MissingSpecializationError) from error
         raise
+
+
+def _explained(error: KernelError, kernel: KernelFunction, arguments: Any) -> str:
+    """The message. It says why a first parameter that is no work-item was taken as one."""
+    code = kernel.function.__code__
+    if len(arguments) != code.co_argcount - 1 or "stands for a work-item" not in str(error):
+        return str(error)
+    return (
+        f"{error}\nthe launch has {len(arguments)} arguments and {code.co_name} "
+        f"{code.co_argcount} parameters, so `{code.co_varnames[0]}` is the work-item; give an "
+        "argument for each parameter if it is a value"
+    )
 
 
 def _with_item(function: FunctionType) -> FunctionType:

@@ -81,8 +81,8 @@ class UnsupportedKernelArgumentError(DpexError, TypeError):
     """An argument cannot be given to a kernel."""
 
 
-def typed(error: Exception, kind: type[KernelError] = KernelError) -> KernelError:
-    """The error as one of ``kind``.
+def typed(error: Exception | str, kind: type[KernelError] = KernelError) -> KernelError:
+    """The error, or an error of that text, as one of ``kind``.
 
     It is also numba's TypingError if the program has imported that. Numba-dpex raises this class
     for every kernel that does not compile.

@@ -439,6 +439,17 @@ def test_signatures_of_functions(backend):
 # -------------------------------------------------------------- refused kernels
 
 
+@dpex.kernel
+def add_number(number, a):
+    a[0] += number
+
+
+@pytest.mark.host
+def test_missing_argument_explains_the_work_item():
+    with pytest.raises(ep.KernelError, match="1 arguments and add_number 2 parameters"):
+        dpex.call_kernel(add_number, dpex.Range(1), ep.zeros(4, "int32", device="host"))
+
+
 def order_unknown(item: kapi.Item, a):
     kapi.AtomicRef(a, 0, memory_order=kapi.MemoryOrder.CONSUME_UNSUPPORTED).fetch_add(1)
 
