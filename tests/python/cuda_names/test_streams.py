@@ -124,7 +124,8 @@ def test_current_device_follows_the_context(device):
     assert cuda.gpus.current.device == device
 
 
-def test_selected_device_is_current_in_its_thread():
+def test_selected_device_is_current_in_its_thread(monkeypatch):
+    monkeypatch.delenv("ENTREPOT_DEVICE", raising=False)
     host = next(each for each in cuda.gpus if each.device.backend == "host")
     try:
         assert cuda.select_device(host.id) == host
@@ -139,7 +140,8 @@ def test_selected_device_is_current_in_its_thread():
         cuda.close()
 
 
-def test_device_as_context_manager_is_current():
+def test_device_as_context_manager_is_current(monkeypatch):
+    monkeypatch.delenv("ENTREPOT_DEVICE", raising=False)
     last = cuda.gpus[len(cuda.gpus) - 1]
     with last:
         assert cuda.get_current_device() == last
