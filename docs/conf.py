@@ -57,8 +57,9 @@ nitpick_ignore_regex = [
     *([] if inventories else [("py:.*", r"(collections\.abc|os|typing|types)\..*")]),
     # Data in Python's inventory.
     ("py:class", r"types\.LambdaType"),
-    # Classes without a public name.
-    ("py:.*", r"entrepot\.(Form|_Graph)"),
+    # Classes without a public name, or with another one than that of their module.
+    ("py:.*", r"entrepot\.(Form|_Graph|numba_cuda\.(arrays|devices|dispatcher)\..*)"),
+    ("py:.*", r"numpy\..*|_asyncio\..*"),
     # Doxygen gives types as text, of which Sphinx knows those on the pages alone.
     ("cpp:.*", r".*"),
 ]

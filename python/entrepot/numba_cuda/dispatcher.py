@@ -364,7 +364,7 @@ class Dispatcher(DeviceFunction):
 
     @property
     def extensions(self) -> list[Any]:
-        """None are served: arguments are what ``ep.asarray()`` accepts."""
+        """An empty list, because arguments are what ``ep.asarray()`` accepts."""
         return []
 
     def __getattr__(self, name: str) -> Any:
