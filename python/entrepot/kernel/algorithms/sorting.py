@@ -84,7 +84,7 @@ _MOVE_CHUNKS = (
         places[d] = counts[d * chunks + i]
     for j in range(first, last):
         element = keys[j]
-        d = digit(element, shift)
+        d = int64(digit(element, shift))
         at = max(places[d], 0)
         places[d] = at + 1
         {move}
@@ -104,7 +104,7 @@ _PASS_ALONE = """
         before += count
     for j in range({source}.shape[0]):
         element = {source}[j]
-        d = digit(element, {shift})
+        d = int64(digit(element, {shift}))
         at = max(places[d], 0)
         places[d] = at + 1
         {move}
@@ -164,8 +164,7 @@ def move_groups({parameters}, counts, shift):
 # and of 32 bits, in which GPUs are faster; counters of loops would not be.
 _LOAD = """
     j = {k} * {group} + own
-    if j < size:
-        tile[{at_j}] = keys[begin + j]
+    tile[{at_j}] = keys[begin + j] if j < size else unsigned(0)
 """
 _HALF = """
 {loads}
