@@ -167,4 +167,12 @@ TEST_CASE("option of the user selects the architecture") {
               .image.find(".target sm_80") != std::string::npos);
 }
 
+TEST_CASE("code for capability 9.0 has its own instructions") {
+    std::string log;
+    Request hopper = request("#ifndef __CUDA_ARCH_FEAT_SM90_ALL\n#error no wgmma\n#endif\n"
+                             "extern \"C\" __global__ void own(float *x) { *x = 1; }");
+    hopper.target.compute_capability = 90;
+    CHECK(is_cubin(compile(hopper, log)));
+}
+
 }  // namespace entrepot::backends::gpu
