@@ -26,7 +26,7 @@ NUMBERS = 1 << 28
 SIDE = 8192
 SCANNED, SORTED = 1 << 26, 1 << 24
 
-#: Rows of a column that a thread computes, and the shape of a block.
+#: A thread computes ROWS rows of a column.
 STENCIL = """
 extern "C" __global__ void stencil(float *__restrict__ out, const float *__restrict__ a,
                                    long long n) {
@@ -43,6 +43,7 @@ extern "C" __global__ void stencil(float *__restrict__ out, const float *__restr
     }
 }
 """
+#: Rows of a thread, and the shape of a block.
 VARIANTS = [(rows, block) for rows in (1, 2, 4, 8) for block in ((128, 1), (256, 1), (64, 4))]
 
 

@@ -42,6 +42,7 @@ ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel,
     module.debug = target.debug;
     check_local_memory(module, target);
     check_uniform(module);
+    remove_divergent_continues(module);
     ir::verify(module);
     return module;
 }

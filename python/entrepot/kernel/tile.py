@@ -4,8 +4,8 @@ The work-items of a group multiply two tiles in local memory and add the product
 whose elements are spread over their registers. All of them call an operation together, like a
 barrier. The group has a multiple of 32 work-items, and the launch gives its size.
 
-CUDA devices of compute capability 8.0 use tensor cores (``mma``). HIP devices of CDNA use matrix
-cores (``mfma``). All others run loops.
+CUDA devices use tensor cores: ``mma`` from compute capability 8.0 on, and ``wgmma`` on 9.0. HIP
+devices of CDNA use matrix cores (``mfma``). All others run loops.
 
 Examples
 --------
@@ -108,8 +108,8 @@ def matmul(a, b, accumulator, precision="float32"):  # type: ignore[no-untyped-d
     accumulator : accumulator
         m x n elements, changed in place: float64 for tiles of float64, else float32.
     precision : str, optional
-        For tiles of float32: "float32", the default, or "tf32". The latter lets tensor cores round
-        the elements to 10 bits of fraction before they are multiplied. Other devices ignore it.
+        For tiles of float32: "float32", the default, or "tf32". The latter lets tensor cores
+        multiply 10 bits of the elements' fractions. Other devices ignore it.
 
     Raises
     ------

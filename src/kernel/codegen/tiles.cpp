@@ -28,7 +28,8 @@ std::string kind_of(Dtype dtype, const std::string &precision) {
     return precision == "tf32" ? "TILE_TF32" : "TILE_FLOAT32";
 }
 
-// Variables that one statement assigns, with their values.
+// Variables that one statement assigns, with their values. The launch assigns those of parameters
+// as well.
 std::map<ir::VariableId, const ir::Expression *> values_of(const ir::Function &function) {
     std::map<ir::VariableId, const ir::Expression *> values;
     std::map<ir::VariableId, int> assignments;
@@ -38,7 +39,9 @@ std::map<ir::VariableId, const ir::Expression *> values_of(const ir::Function &f
         if (statement.act == ir::Act::assign)
             values[statement.id] = &statement.expressions[0];
     });
-    std::erase_if(values, [&](const auto &each) { return assignments[each.first] != 1; });
+    std::erase_if(values, [&](const auto &each) {
+        return assignments[each.first] != 1 || function.variables[each.first].parameter;
+    });
     return values;
 }
 

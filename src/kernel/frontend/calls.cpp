@@ -107,7 +107,7 @@ std::string instead_of(const std::string &name) {
 }
 
 // The dimension from the slowest one; a negative number counts from the last, the fastest one.
-// Returns: for a dimension that the launch does not have, one that it does not have either.
+// Returns: 2 for a negative number of a dimension that the launch does not have.
 std::uint32_t place_of_dimension(std::int64_t dimension, std::uint32_t dimensions) {
     if (dimension >= 0)
         return static_cast<std::uint32_t>(dimension);

@@ -28,6 +28,9 @@ void check_private_memory(const ir::Module &module, const Target &target);
 // Checks that all work-items of a group reach barriers and group functions together.
 // Throws: CompileError if control flow before one of them may diverge.
 void check_uniform(const ir::Module &module);
+// Writes `continue` as conditions in loops with barriers, if only some work-items continue.
+// Requires: check_uniform() has passed.
+void remove_divergent_continues(ir::Module &module);
 // Finds the elements that every work-item accesses: indices that are affine in its ids, and other
 // offsets that a launch can calculate.
 // Requires: optimize() has not run on the module.

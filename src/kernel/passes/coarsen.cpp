@@ -7,6 +7,7 @@
 #include "kernel/ir/module.hpp"
 #include "kernel/ir/walk.hpp"
 #include "kernel/passes/uniform.hpp"
+#include <entrepot/core/assert.hpp>
 
 #include <algorithm>
 #include <map>
@@ -219,8 +220,8 @@ private:
         return build::of(Op::logic_and, boolean, a.at, {a, b});
     }
 
-    // The work-items of a group reach a barrier along the same path. So the first one's condition
-    // holds for all, and a jump in that path is one of the whole group.
+    // The work-items of a group reach a barrier and jump along the same path. So the first one's
+    // condition holds for all.
     std::vector<Statement> jammed(const std::vector<Statement> &list) {
         std::vector<Statement> result;
         for (const Statement &each : list) {
@@ -229,8 +230,10 @@ private:
                 result.push_back(each);
             } else if (has_barrier(each) || is_common_loop(each) || jumps_out(each)) {
                 Statement common = each;
-                for (Expression &expression : common.expressions)
+                for (Expression &expression : common.expressions) {
+                    ENTREPOT_ASSERT(!uniformity_.is_divergent(expression));
                     expression = copied(expression, 0);
+                }
                 if (common.act == Act::for_)
                     common_.insert(common.id);
                 common.body = jammed(each.body);

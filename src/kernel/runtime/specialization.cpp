@@ -31,11 +31,12 @@ bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {
                                [&](const CompiledParameter &each) { return each.what == what; });
 }
 
-// True if the code is that of a launch of the range, unless it depends on the local size.
-bool suits(const Specialization &made, const ep_range &range) noexcept {
+// True if the code was coarsened exactly if a launch of this range would be. The local size is
+// checked separately.
+bool matches_range(const Specialization &made, const ep_range &range) noexcept {
     return !made.compiled.can_coarsen ||
            made.coarsens ==
-               coarsens(range, made.kernel.program().device(), made.compiled.uses_groups);
+               should_coarsen(range, made.kernel.program().device(), made.compiled.uses_groups);
 }
 
 bool is_fixed(const LocalSize &size) noexcept { return size[0] != 0; }
@@ -118,8 +119,8 @@ std::uint32_t required_dimensions(const std::shared_ptr<const syntax::Function> 
         .dimensions;
 }
 
-bool coarsens(const ep_range &range, const Device &device, bool uses_groups) noexcept {
-    constexpr std::uint64_t threads_of_unit = 2048, threads_of_warp = 32;
+bool should_coarsen(const ep_range &range, const Device &device, bool uses_groups) noexcept {
+    constexpr std::uint64_t threads_of_multiprocessor = 2048, threads_of_warp = 32;
     std::uint64_t items = 1, group = 1;
     for (std::uint32_t axis = 0; axis < range.ndim; ++axis) {
         if (__builtin_mul_overflow(items, range.global[axis], &items) ||
@@ -130,7 +131,7 @@ bool coarsens(const ep_range &range, const Device &device, bool uses_groups) noe
                             group >= coarsened_items * threads_of_warp &&
                             group <= device.info().max_work_group;
     return (can_divide || !uses_groups) && range.global[0] >= coarsened_items &&
-           items >= coarsened_items * threads_of_unit * device.info().compute_units;
+           items >= coarsened_items * threads_of_multiprocessor * device.info().compute_units;
 }
 
 Key::Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device,
@@ -157,7 +158,7 @@ const Specialization *Specializations::find(const Key &key, const ep_range &rang
     std::size_t sizes = 0;
     for (const Node *node = first_.load(std::memory_order_acquire); node; node = node->next) {
         const Specialization &made = node->made;
-        if (!std::ranges::equal(made.key, words) || !suits(made, range))
+        if (!std::ranges::equal(made.key, words) || !matches_range(made, range))
             continue;
         if (!made.has_siblings || std::ranges::equal(made.local_size, range.local))
             return &made;
@@ -206,8 +207,8 @@ const Specialization &Specializations::make(const Key &key, std::span<const Argu
         made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_,
                                   made.local_size, coarsened);
     };
-    translated(coarsens(range, device, false));
-    if (made.coarsens && made.compiled.uses_groups && !coarsens(range, device, true))
+    translated(should_coarsen(range, device, false));
+    if (made.coarsens && made.compiled.uses_groups && !should_coarsen(range, device, true))
         translated(false);
     made.has_siblings = made.compiled.has_tiles || (dialect == EP_CPP && made.compiled.uses_groups);
     // The text of a kernel that does not tell groups apart is the same for every size.

@@ -74,7 +74,7 @@ struct Specialization {
 
 // True if threads shall execute several work-items each in a launch of a coarsenable kernel. Enough
 // threads remain to fill the device then, and groups that the kernel tells apart can be divided.
-bool coarsens(const ep_range &range, const Device &device, bool uses_groups) noexcept;
+bool should_coarsen(const ep_range &range, const Device &device, bool uses_groups) noexcept;
 
 // Lookup key of a specialization: the arguments' keys, the number of dimensions, the device and the
 // context. Stored inline unless there are many arguments.

@@ -100,6 +100,29 @@ def group_places(out, shared):
     )
 
 
+@dppy.kernel
+def with_jumps(out, shared):
+    row, column = dppy.get_local_id(0), dppy.get_local_id(1)
+    part = dppy.local.array(TILE, dppy.int64)
+    total = 0
+    for step in range(4):
+        if row == 0 and column < TILE:
+            part[column] = shared[column] + step
+        dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+        for k in range(TILE):
+            total += part[k]
+        dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+        if row < 6:
+            total += 10
+            if row == 3:
+                continue
+            if column == 1:
+                total += 1
+                continue
+        total += 100
+    out[dppy.get_global_id(0), dppy.get_global_id(1)] = total
+
+
 def size_for(backend, small):
     """At least as many work-items as a coarsened launch needs, or a few."""
     return 4 * 2048 * backend.device.max_compute_units if backend.is_gpu else small
@@ -173,6 +196,20 @@ def test_ids_within_groups_are_those_of_work_items(backend, local):
     )
     total = sum(k * (k + 1) for k in range(TILE) if k != 3) + 1 + 2 + 3
     np.testing.assert_array_equal(out, total + rows)
+
+
+@every_dialect
+def test_jump_of_some_work_items_concerns_them_alone(backend):
+    columns = 192
+    rows = -(-size_for(backend, 32 * columns) // columns // 16 + 1) * 16
+    zeros, shared = np.zeros((rows, columns), "i8"), np.arange(TILE)
+    out, _ = backend.run(with_jumps, (rows, columns), (8, 64), zeros, shared)
+    total = sum(int((shared + step).sum()) for step in range(4))
+    row, column = (np.arange(rows) % 8)[:, None], (np.arange(columns) % 64)[None, :]
+    skips_first = row == 3
+    skips = (row < 6) & (column == 1) & ~skips_first
+    expected = total + 40 * (row < 6) + 4 * skips + 400 * ~(skips_first | skips)
+    np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.cuda

@@ -30,6 +30,8 @@ from .scans import sums
 
 #: Bits of a digit. The counts of a chunk fill half of a CPU's level-1 cache.
 BITS = 8
+# In a group, each work-item has the count of a digit, and one of 16 parts of 16 work-items.
+assert GROUP == 1 << BITS == 16 * 16
 
 # Keys are ordered as unsigned integers are. NaNs are last, also in descending order.
 _UNSIGNED = """

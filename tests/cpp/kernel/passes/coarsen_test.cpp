@@ -49,18 +49,19 @@ NodePtr copy_element() { return assign(at("out", global_id()), at("a", global_id
 Tree local_id(int dimension) { return call("get_local_id", {dimension}); }
 
 // The inner loop of a product of matrices: `k` numbers of a row and of a column in local memory.
-std::vector<NodePtr> product(Tree row, Tree column, std::vector<NodePtr> more = {}) {
-    std::vector<NodePtr> body{
-        assign("s", call("local.array", {tuple({16, 16}), dtype(f32)})), assign("total", 0.0),
-        for_range(
-            "t", {"n"},
-            {assign(at("s", {local_id(0), local_id(1)}), at("a", {global_id(0), global_id(1)})),
-             evaluate(call("barrier")),
-             for_range("k", {16},
-                       {augment("total", "+",
-                                binary(at("s", {std::move(row), "k"}), "*",
-                                       at("s", {"k", std::move(column)})))}),
-             evaluate(call("barrier"))})};
+std::vector<NodePtr> product(Tree row, Tree column, std::vector<NodePtr> more = {},
+                             std::vector<NodePtr> last = {}) {
+    std::vector<NodePtr> loop{
+        assign(at("s", {local_id(0), local_id(1)}), at("a", {global_id(0), global_id(1)})),
+        evaluate(call("barrier")),
+        for_range("k", {16},
+                  {augment("total", "+",
+                           binary(at("s", {std::move(row), "k"}), "*",
+                                  at("s", {"k", std::move(column)})))}),
+        evaluate(call("barrier"))};
+    loop.insert(loop.end(), last.begin(), last.end());
+    std::vector<NodePtr> body{assign("s", call("local.array", {tuple({16, 16}), dtype(f32)})),
+                              assign("total", 0.0), for_range("t", {"n"}, std::move(loop))};
     body.insert(body.end(), more.begin(), more.end());
     body.push_back(assign(at("out", {global_id(0), global_id(1)}), "total"));
     return body;
@@ -126,4 +127,19 @@ TEST_CASE("kernel is not coarsened if that would change its meaning or gain noth
         can(product(local_id(0), local_id(1), {assign("total", call("group.reduce", {"total"}))}),
             {.dimensions = 2}),
         "group function");
+}
+
+TEST_CASE("continue of some work-items becomes a condition of each") {
+    const auto jumping = [&](Tree condition) {
+        return compiled(
+            product(local_id(0), local_id(1), {},
+                    {if_(std::move(condition), {continues()}), augment("total", "+", 1.0)}),
+            {.dimensions = 2});
+    };
+    const Compiled some = jumping(compare(local_id(0), "==", 3));
+    CHECK(some.items_per_thread == coarsened_items);
+    CHECK(count(some, "continue;") == 0);
+    CHECK(count(some, "+= 1.0f") == coarsened_items);
+    const Compiled all = jumping(compare("t", "==", 3));
+    CHECK_MESSAGE(count(all, "continue;") == 1, "the group continues together");
 }

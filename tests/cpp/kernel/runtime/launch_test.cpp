@@ -107,16 +107,19 @@ TEST_CASE("only large launches with groups that divide are coarsened") {
                           std::uint64_t local_columns) {
         return ep_range{2, {rows, columns, 0}, {local_rows, local_columns, 0}};
     };
-    CHECK(coarsens(range(enough, 1, 0, 0), device, false));
-    CHECK_FALSE(coarsens(range(enough - 1, 1, 0, 0), device, false));
-    CHECK_FALSE_MESSAGE(coarsens(range(1, enough, 0, 0), device, false), "one row");
-    CHECK(coarsens(range(16, enough, 6, 4), device, false));
-    CHECK(coarsens(range(16, enough, 8, 16), device, true));
-    CHECK_FALSE_MESSAGE(coarsens(range(16, enough, 0, 0), device, true), "no local range");
-    CHECK_FALSE_MESSAGE(coarsens(range(16, enough, 6, 32), device, true), "6 is no multiple of 4");
-    CHECK_FALSE_MESSAGE(coarsens(range(16, enough, 4, 16), device, true), "half a warp is left");
-    CHECK_FALSE_MESSAGE(coarsens(range(16, enough, 8, 64), device, true), "too large for a group");
-    CHECK_FALSE_MESSAGE(coarsens(range(~0ull, ~0ull, 0, 0), device, false), "does not fit");
+    CHECK(should_coarsen(range(enough, 1, 0, 0), device, false));
+    CHECK_FALSE(should_coarsen(range(enough - 1, 1, 0, 0), device, false));
+    CHECK_FALSE_MESSAGE(should_coarsen(range(1, enough, 0, 0), device, false), "one row");
+    CHECK(should_coarsen(range(16, enough, 6, 4), device, false));
+    CHECK(should_coarsen(range(16, enough, 8, 16), device, true));
+    CHECK_FALSE_MESSAGE(should_coarsen(range(16, enough, 0, 0), device, true), "no local range");
+    CHECK_FALSE_MESSAGE(should_coarsen(range(16, enough, 6, 32), device, true),
+                        "6 is no multiple of 4");
+    CHECK_FALSE_MESSAGE(should_coarsen(range(16, enough, 4, 16), device, true),
+                        "half a warp is left");
+    CHECK_FALSE_MESSAGE(should_coarsen(range(16, enough, 8, 64), device, true),
+                        "too large for a group");
+    CHECK_FALSE_MESSAGE(should_coarsen(range(~0ull, ~0ull, 0, 0), device, false), "does not fit");
 }
 
 TEST_CASE("threads of a coarsened launch cover every work-item") {
