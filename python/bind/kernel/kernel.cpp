@@ -73,6 +73,22 @@ Codes::Newest Codes::newest() const noexcept {
     return code ? Newest{code->newest(), code->function()} : Newest{};
 }
 
+std::optional<kernel::ir::InferredType> Codes::known_type(const Variable &variable) const {
+    const std::scoped_lock alone(mutex_);
+    for (const auto &[known, type] : types_)
+        if (known == variable)
+            return type;
+    return std::nullopt;
+}
+
+void Codes::remember_type(Variable variable, kernel::ir::InferredType type) {
+    constexpr std::size_t max_types = 32;
+    const std::scoped_lock alone(mutex_);
+    if (types_.size() == max_types)
+        types_.clear();
+    types_.emplace_back(std::move(variable), std::move(type));
+}
+
 std::size_t Codes::size() const {
     const std::scoped_lock alone(mutex_);
     std::size_t count = plain_.size();
@@ -372,21 +388,22 @@ PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
         if (nargs != 3 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]))
             throw Error(ErrorKind::type,
                         "_type_of() takes a variable's name, a signature and a device");
-        const std::string_view name = PyUnicode_AsUTF8(args[0]);
         PythonKernel *const kernel = kernel_of(self);
         const VersionPtr version = current_version(kernel);
-        const std::vector<kernel::ArgumentType> types = types_of(signature_from(args[1]));
-        const Device device = device_from(args[2]);
+        const Codes::Variable variable{PyUnicode_AsUTF8(args[0]), types_of(signature_from(args[1])),
+                                       device_from(args[2])};
+        if (const auto known = version->code->known_type(variable))
+            return stored_types(*known).release().ptr();
         const kernel::ir::Module module = without_gil([&] {
-            return kernel::lower(
-                version->code->function(), types,
-                kernel::target_for(device, kernel::default_dialect(device).value_or(EP_CPP), 1,
-                                   kernel->options));
+            const ep_dialect dialect = kernel::default_dialect(variable.device).value_or(EP_CPP);
+            return kernel::lower(version->code->function(), variable.arguments,
+                                 kernel::target_for(variable.device, dialect, 1, kernel->options));
         });
         const auto &names = module.kernel().names;
-        const auto found = names.find(std::string(name));
+        const auto found = names.find(variable.name);
         if (found == names.end())
             throw Error(ErrorKind::type, "the function returns nothing");
+        version->code->remember_type(variable, found->second);
         return stored_types(found->second).release().ptr();
     });
 }

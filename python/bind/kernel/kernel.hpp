@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -46,6 +47,17 @@ public:
         newest_.store(&code, std::memory_order_release);
     }
     std::size_t size() const;
+    // A variable of the function for such arguments: its name, and what its type depends on.
+    struct Variable {
+        std::string name;
+        std::vector<kernel::ArgumentType> arguments;
+        Device device;
+
+        bool operator==(const Variable &) const = default;
+    };
+    // Type that has been found before; nullopt if there is none.
+    std::optional<kernel::ir::InferredType> known_type(const Variable &variable) const;
+    void remember_type(Variable variable, kernel::ir::InferredType type);
 
 private:
     struct Split {
@@ -61,8 +73,9 @@ private:
 
     kernel::Specializations plain_;
     std::atomic<const kernel::Specializations *> newest_{nullptr};
-    mutable std::mutex mutex_;                   // guards `split_`; no Python code runs under it
-    std::vector<std::unique_ptr<Split>> split_;  // only added to
+    mutable std::mutex mutex_;  // guards what follows; no Python code runs under it
+    std::vector<std::unique_ptr<Split>> split_;                         // only added to
+    std::vector<std::pair<Variable, kernel::ir::InferredType>> types_;  // few
 };
 
 // The function as read with the current values of its names, and the code compiled from it.

@@ -138,8 +138,11 @@ class Vectorized:
             )
 
     def _output(self, out: Any, shape: tuple[int, ...]) -> Array:
-        with about(f"{self.__name__}(): out"):
-            result = asarray(out)
+        if isinstance(out, Array):
+            result = out
+        else:
+            with about(f"{self.__name__}(): out"):
+                result = asarray(out)
         if result.shape != shape:
             raise ValueError(
                 f"out has the shape {result.shape}, and the arguments together {shape}"
@@ -151,7 +154,7 @@ class Vectorized:
         return f"{self.__name__}(): argument {position} ({name})"
 
     def _operand(self, position: int, value: Any) -> Any:
-        if _is_number(value):
+        if isinstance(value, Array) or _is_number(value):
             return value
         with about(self._argument(position)):
             return asarray(value)
@@ -161,13 +164,16 @@ class Vectorized:
     ) -> None:
         shape = results[0].shape
         operands = [
-            each.broadcast_to(shape) if isinstance(each, Array) else each for each in operands
+            each.broadcast_to(shape) if isinstance(each, Array) and each.shape != shape else each
+            for each in operands
         ]
-        shape = _merged(shape, [each for each in (*results, *operands) if isinstance(each, Array)])
-        results, operands = (
-            [each.reshape(shape) if isinstance(each, Array) else each for each in several]
-            for several in (results, operands)
-        )
+        if len(shape) != 1:
+            arrays = [each for each in (*results, *operands) if isinstance(each, Array)]
+            shape = _merged(shape, arrays)
+            results, operands = (
+                [each.reshape(shape) if isinstance(each, Array) else each for each in several]
+                for several in (results, operands)
+            )
         are_arrays = tuple(isinstance(each, Array) for each in operands)
         global_range: Any = shape
         local_range: int | None = None
@@ -376,6 +382,8 @@ def _typed(value: Any, arrays: list[Array]) -> Any:
 
 
 def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
     extents = []
     for axis in itertools.zip_longest(*(shape[::-1] for shape in shapes), fillvalue=1):
         wide = {extent for extent in axis if extent != 1}

@@ -25,12 +25,15 @@ def is_of_numpy(value: object) -> bool:
 
 
 def _bytes_of(array: Array) -> tuple[int, int]:
-    spans = [
-        stride * (extent - 1) * array.itemsize
-        for extent, stride in zip(array.shape, array.strides, strict=True)
-    ]
-    low = array.data_ptr + sum(span for span in spans if span < 0)
-    return low, array.data_ptr + sum(span for span in spans if span > 0) + array.itemsize
+    itemsize = array.itemsize
+    low = high = array.data_ptr
+    for extent, stride in zip(array.shape, array.strides, strict=True):
+        span = stride * (extent - 1) * itemsize
+        if span < 0:
+            low += span
+        else:
+            high += span
+    return low, high + itemsize
 
 
 def overlap(result: Array, operand: Array) -> bool:

@@ -36,6 +36,8 @@ struct Type {
 struct ArgumentType {
     Type type;
     bool restrict_ = false;  // no other argument overlaps this array
+
+    bool operator==(const ArgumentType &) const = default;
 };
 
 Type scalar_type(Dtype dtype);
