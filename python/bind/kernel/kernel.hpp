@@ -55,7 +55,7 @@ public:
 
         bool operator==(const Variable &) const = default;
     };
-    // Type that has been found before; nullopt if there is none.
+    // Type that has been found before, or nullopt.
     std::optional<kernel::ir::InferredType> known_type(const Variable &variable) const;
     void remember_type(Variable variable, kernel::ir::InferredType type);
 

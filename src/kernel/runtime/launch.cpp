@@ -18,11 +18,6 @@
 namespace entrepot::kernel {
 namespace {
 
-bool has_local_range(const ep_range &range) noexcept {
-    return std::any_of(range.local, range.local + range.ndim,
-                       [](std::uint64_t extent) { return extent != 0; });
-}
-
 std::uint64_t largest_divisor(std::uint64_t number, std::uint64_t most) noexcept {
     if (number <= most)
         return std::max<std::uint64_t>(number, 1);
@@ -322,15 +317,8 @@ private:
 ep_range choose_local_range(const Specialization &made, std::string_view name, ep_range range,
                             const Device &device) {
     ENTREPOT_ASSERT(range.ndim >= 1 && range.ndim <= 3);
+    check_local_range(range, name);
     if (has_local_range(range)) {
-        for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
-            if (range.local[axis] == 0 || range.global[axis] % range.local[axis] != 0)
-                throw Error(
-                    ErrorKind::kernel, "kernel '", name, "': dimension ", axis, " has ",
-                    range.global[axis], " work-items, which work-groups of ", range.local[axis],
-                    " do not divide; round the range up and let the work-items beyond do nothing",
-                    range.ndim == 1 ? ". A range of two dimensions is kernel[(rows, columns), None]"
-                                    : "");
         if (!made.compiled.uses_groups && device.backend().is_host())
             std::fill(std::begin(range.local), std::end(range.local), 0);
     } else if (made.compiled.uses_groups) {

@@ -51,6 +51,19 @@ bool divides(const ep_range &range) noexcept {
 
 }  // namespace
 
+void check_local_range(const ep_range &range, std::string_view name) {
+    if (!has_local_range(range))
+        return;
+    for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
+        if (range.local[axis] == 0 || range.global[axis] % range.local[axis] != 0)
+            throw Error(
+                ErrorKind::kernel, "kernel '", name, "': dimension ", axis, " has ",
+                range.global[axis], " work-items, which work-groups of ", range.local[axis],
+                " do not divide; round the range up and let the work-items beyond do nothing",
+                range.ndim == 1 ? ". A range of two dimensions is kernel[(rows, columns), None]"
+                                : "");
+}
+
 DialectMask kernel_dialects() noexcept {
     DialectMask dialects_written = 0;
     for (const DialectPair &pair : dialects)
@@ -192,6 +205,7 @@ const Specialization &Specializations::make(const Key &key, std::span<const Argu
     const std::unique_lock alone = make_mutex_.lock();
     if (const Specialization *made = find(key, range))
         return *made;
+    check_local_range(range, function_->name);
     auto node = std::make_unique<Node>();
     Specialization &made = node->made;
     made.key.assign(key.words().begin(), key.words().end());

@@ -10,6 +10,7 @@
 #include "kernel/runtime/plan.hpp"
 #include <entrepot/device/program.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -71,6 +72,13 @@ struct Specialization {
     bool rounds_up = false;        // work-items beyond the requested range do nothing
     bool reports = false;          // debug builds
 };
+
+inline bool has_local_range(const ep_range &range) noexcept {
+    return std::any_of(range.local, range.local + range.ndim,
+                       [](std::uint64_t extent) { return extent != 0; });
+}
+// Throws: KernelError if the range has a local range that does not divide it.
+void check_local_range(const ep_range &range, std::string_view name);
 
 // True if threads shall execute several work-items each in a launch of a coarsenable kernel. Enough
 // threads remain to fill the device then, and groups that the kernel tells apart can be divided.

@@ -406,3 +406,9 @@ def multiplies_without_barrier(c):
 def test_simulator_reports_missing_barrier():
     with pytest.raises(ep.KernelError, match=r"race for .* in local memory|before it was written"):
         multiplies_without_barrier.simulate[32, 32](np.zeros((16, 16), "f4"))
+
+
+@pytest.mark.host
+def test_first_launch_with_groups_that_do_not_divide_is_refused():
+    with pytest.raises(ep.KernelError, match="work-groups of 32 do not divide"):
+        makes((16, 16))[(1, 1), (1, 32)](np.zeros((16, 16), "f4"))
