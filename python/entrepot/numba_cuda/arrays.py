@@ -177,8 +177,9 @@ class DeviceNDArray:
 
         Parameters
         ----------
-        ary : numpy.ndarray or DeviceNDArray
-            The source, of the same shape. Its dtype is converted by NumPy if it differs.
+        ary : array_like
+            The source, of the same shape. The dtype of an array of the host is converted by NumPy
+            if it differs.
         stream : Stream or 0, optional
             The stream of the copy. With one the call may return before the copy is done, if the
             source is an array on a device or in pinned memory.
@@ -186,21 +187,26 @@ class DeviceNDArray:
         Raises
         ------
         ValueError
-            If the shapes differ.
+            If the shapes differ, or the source is on a device and has another dtype.
         """
-        if isinstance(ary, DeviceNDArray):
-            _check_same(self, ary.shape, ary.dtype, "copy_to_device")
-            copy(self._bytes, ary._bytes, _queue(stream, self.stream))
+        queue = _queue(stream, self.stream)
+        # A caller that names no stream may write to the source once the call returns.
+        waits = not _is_given(stream) and not _is_given(self.stream)
+        if is_cuda_array(ary):
+            there = as_cuda_array(ary)
+            _check_same(self, there.shape, there.dtype, "copy_to_device")
+            done = copy(self._bytes, there._bytes, queue)
+            if waits and _may_be_written(ary):
+                done.wait()
             return
         source = np.asarray(ary, self.dtype)
         _check_same(self, source.shape, source.dtype, "copy_to_device")
         if not isinstance(self.array, Array):
             self.array.copy_from_host(source)
             return
-        pinned = _pinned(ary)
-        queue = _queue(stream, self.stream)
+        pinned = _pinned(ary) if source.dtype == getattr(ary, "dtype", None) else None
         done = copy(self.array, source if pinned is None else pinned, queue)
-        if pinned is None:
+        if pinned is None or waits:
             done.wait()
 
     def bind(self, stream: Any = 0) -> DeviceNDArray:
@@ -283,9 +289,11 @@ class DeviceNDArray:
     def _store(self, index: Any, value: Any, stream: Any) -> None:
         target = self._plain("assignment")[index]
         queue = _queue(stream, self.stream)
-        if isinstance(value, DeviceNDArray):
-            copy(target, value.array, queue)
-        elif np.ndim(value) == 0 and not hasattr(value, "__cuda_array_interface__"):
+        if is_cuda_array(value):
+            done = copy(target, asarray(plain(value)), queue)
+            if not _is_given(stream) and not _is_given(self.stream) and _may_be_written(value):
+                done.wait()
+        elif np.ndim(value) == 0:
             fill(target, np.asarray(value).astype(self.dtype).item(), queue=queue)
         else:
             copy(target, np.ascontiguousarray(value, self.dtype), queue).wait()
@@ -349,6 +357,13 @@ def _pinned(array: Any) -> Array | None:
     return array.array if isinstance(array, MappedNDArray) else None
 
 
+def _may_be_written(array: Any) -> bool:
+    """True for an array of another library whose memory the host can write without this module."""
+    return not isinstance(array, DeviceNDArray) and bool(
+        as_cuda_array(array)._bytes.kind != "device"
+    )
+
+
 def _is_given(stream: Any) -> bool:
     return stream is not None and not (isinstance(stream, int) and stream == 0)
 
@@ -391,7 +406,11 @@ def _new(shape: Any, dtype: Any, order: str, stream: Any, kind: str | None = "de
     queue = queue_of(stream) or devices.current_queue()
     chosen = None if queue.device.backend == "host" else kind
     if wanted.names is not None:
-        return StructArray.empty(extents, wanted, device=queue.device)
+        if order == "F" and len(extents) > 1:
+            raise not_served(
+                "order 'F' of an array of records", "copy the array by numpy.ascontiguousarray()"
+            )
+        return StructArray.empty(extents, wanted, queue=queue)
     if order == "F":
         return empty(extents[::-1], str(wanted), queue=queue, kind=chosen).T
     return empty(extents, str(wanted), queue=queue, kind=chosen)
@@ -435,6 +454,8 @@ def device_array(
     ------
     USMAllocationError
         If the memory cannot be allocated.
+    NotServedError
+        If strides are given, or the order 'F' for records in more than one dimension.
     """
     _refuse_strides(strides, "device_array")
     return DeviceNDArray(_new(shape, dtype, order, stream))
@@ -460,10 +481,10 @@ def to_device(
     Parameters
     ----------
     obj : array_like
-        The source: NumPy's array, a scalar or sequence, or another library's array on a device. A
-        DeviceNDArray is returned itself.
+        The source: NumPy's array, a scalar or sequence, or another library's array. Without ``to``
+        a DeviceNDArray is returned itself. Another library's array on the device is viewed.
     stream : Stream or 0, optional
-        The stream of the copy.
+        The stream of the copy. Its device is that of a new array.
     copy : bool, optional
         False makes an array without copying elements. The default is True.
     to : DeviceNDArray, optional
@@ -477,7 +498,7 @@ def to_device(
     Raises
     ------
     ValueError
-        If the destination has another shape.
+        If the destination has another shape, or ``obj`` is on a device and has another dtype.
     USMAllocationError
         If the memory cannot be allocated.
 
@@ -487,22 +508,31 @@ def to_device(
     >>> cuda.to_device(np.arange(3)).copy_to_host().tolist()
     [0, 1, 2]
     """
-    if isinstance(obj, DeviceNDArray) and to is None:
-        return obj
-    if is_cuda_array(obj) and not isinstance(obj, (np.ndarray, DeviceNDArray)):
-        return as_cuda_array(obj)
-    source = obj if isinstance(obj, DeviceNDArray) else np.asanyarray(obj)
+    present = _present(obj, stream) if to is None else None
+    if present is not None:
+        return present
+    source = as_cuda_array(obj) if is_cuda_array(obj) else np.asanyarray(obj)
     made = device_array_like(source, stream) if to is None else to
     if copy:
         made.copy_to_device(source, stream)
     return made
 
 
-def auto_device(obj: Any, stream: Any = 0, copy: bool = True) -> tuple[DeviceNDArray, bool]:
-    """The array on the device, and True if it is new."""
+def _present(obj: Any, stream: Any) -> DeviceNDArray | None:
+    """The array or a view of it if it needs no copy to the device, else None."""
     if isinstance(obj, DeviceNDArray):
-        return obj, False
-    return to_device(obj, stream, copy), True
+        return obj
+    if not is_cuda_array(obj):
+        return None
+    view = as_cuda_array(obj)
+    queue = queue_of(stream) or devices.current_queue()
+    return view if view._bytes.device == queue.device else None
+
+
+def auto_device(obj: Any, stream: Any = 0, copy: bool = True) -> tuple[DeviceNDArray, bool]:
+    """The array on the device, and True if it is new, False if it shares the memory of ``obj``."""
+    present = _present(obj, stream)
+    return (to_device(obj, stream, copy), True) if present is None else (present, False)
 
 
 def _host_memory(shape: Any, dtype: Any, order: str, kind: str, name: str) -> MappedNDArray:
@@ -581,16 +611,24 @@ def mapped(
 ) -> Iterator[Any]:
     """Give kernels access to NumPy arrays within ``with cuda.mapped(a) as d: …``.
 
-    The device works on copies, if it cannot access the memory. They are copied back at the end.
+    The device works on copies, if it cannot access the memory. They are copied back at the end,
+    which waits for the kernels.
     """
     if devices.current_device().backend == "host":
-        made = [DeviceNDArray(asarray(each)) for each in arylist]
-        yield made[0] if len(made) == 1 else made
+        shared = [asarray(each) for each in arylist]
+        views = [DeviceNDArray(each) for each in shared]
+        try:
+            yield views[0] if len(views) == 1 else views
+        finally:
+            for array in shared:
+                array.numpy()  # waits for pending kernels
         return
     made = [to_device(each, stream) for each in arylist]
-    yield made[0] if len(made) == 1 else made
-    for there, here in zip(made, arylist, strict=True):
-        there.copy_to_host(here)
+    try:
+        yield made[0] if len(made) == 1 else made
+    finally:
+        for there, here in zip(made, arylist, strict=True):
+            there.copy_to_host(here)
 
 
 def is_cuda_array(obj: Any) -> bool:
@@ -613,7 +651,7 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     obj : array_like
         The array: any that ``ep.asarray`` accepts.
     sync : bool, optional
-        False is not served: work of the other library is waited for by its own protocol.
+        True (the default): kernels wait for work of the other library, by its own protocol.
 
     Returns
     -------
@@ -622,9 +660,12 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
     Raises
     ------
+    NotServedError
+        If ``sync`` is False.
     TypeError
         If the object is no array on a device.
     """
+    _refuse_no_sync(sync, "as_cuda_array")
     if isinstance(obj, DeviceNDArray):
         return obj
     if not is_cuda_array(obj):
@@ -632,12 +673,22 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
             f"as_cuda_array() takes an array on a device, and this is a {type(obj).__name__}: "
             "to_device() copies an array of the host"
         )
-    return DeviceNDArray(asarray(obj))
+    return DeviceNDArray(obj if isinstance(obj, StructArray) else asarray(obj))
+
+
+def _refuse_no_sync(sync: bool, name: str) -> None:
+    if not sync:
+        raise not_served(
+            f"{name}(sync=False)", "leave sync out; kernels wait for work of the other library"
+        )
 
 
 def from_cuda_array_interface(desc: dict[str, Any], owner: Any = None, sync: bool = True) -> Any:
-    """View memory that a ``__cuda_array_interface__`` describes; ``owner`` keeps it alive."""
+    """View memory that a ``__cuda_array_interface__`` describes; ``owner`` keeps it alive.
 
+    Raises NotServedError if ``sync`` is False.
+    """
+    _refuse_no_sync(sync, "from_cuda_array_interface")
     return DeviceNDArray(asarray(_Described(desc, owner)))
 
 
@@ -675,9 +726,9 @@ class In:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def given(self) -> Any:
-        """The argument for the launch."""
-        return plain(self.value) if self.copies_back else to_device(self.value).array
+    def given(self, stream: Any = 0) -> Any:
+        """The argument for a launch on the stream."""
+        return plain(self.value) if self.copies_back else to_device(self.value, stream).array
 
 
 class Out(In):

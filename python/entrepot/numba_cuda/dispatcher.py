@@ -144,7 +144,7 @@ def _ranges(griddim: Any, blockdim: Any) -> tuple[tuple[int, ...], tuple[int, ..
 class Launch:
     """A kernel with its grid, block, stream and dynamic shared memory. A call launches it."""
 
-    __slots__ = ("_has_queue", "_submit", "_usual")
+    __slots__ = ("_queue", "_submit", "_usual")
 
     def __init__(self, launcher: Any, queue: Any, shared: LocalAccessor | None) -> None:
         before = () if shared is None else (shared,)
@@ -152,7 +152,7 @@ class Launch:
         if before or named:
             launcher = functools.partial(launcher, *before, **named)
         self._submit = launcher
-        self._has_queue = queue is not None
+        self._queue = queue
         # Types of arguments that need nothing but the Arrays of their DeviceNDArrays.
         self._usual: tuple[type, ...] | None = None
 
@@ -163,8 +163,10 @@ class Launch:
         self._submit(*[each.array if type(each) is DeviceNDArray else each for each in arguments])
 
     def _launch(self, arguments: tuple[Any, ...]) -> None:
-        given = [each.given() if isinstance(each, In) else plain(each) for each in arguments]
-        if self._has_queue or any(isinstance(each, DeviceNDArray) for each in arguments):
+        given = [
+            each.given(self._queue) if isinstance(each, In) else plain(each) for each in arguments
+        ]
+        if self._queue is not None or any(isinstance(each, DeviceNDArray) for each in arguments):
             self._submit(*given)
             if not any(isinstance(each, (In, MappedNDArray)) for each in arguments):
                 self._usual = tuple(map(type, arguments))

@@ -108,6 +108,8 @@ def queue_of(stream: Any) -> Queue | None:
     """The queue of a stream as numba.cuda takes it; None for 0, the default stream."""
     if isinstance(stream, Stream):
         return stream.queue
+    if isinstance(stream, Queue):
+        return stream
     if stream is None or (isinstance(stream, int) and stream == 0):
         return None
     return external_stream(stream).queue

@@ -7,6 +7,7 @@ import pytest
 
 import entrepot as ep
 from entrepot import numba_cuda as cuda
+from entrepot.numba_cuda.cudadrv.devicearray import auto_device
 
 pytestmark = pytest.mark.numpy
 
@@ -16,6 +17,31 @@ def double(a):
     i = cuda.grid(1)
     if i < a.size:
         a[i] *= 2
+
+
+@cuda.jit
+def copy_elements(source, target):
+    i = cuda.grid(1)
+    target[i] = source[i]
+
+
+@cuda.jit
+def accumulate(out, count):
+    i = cuda.grid(1)
+    total = out[i]
+    for k in range(count):
+        total = total * 0.5 + k
+    out[i] = total
+
+
+LARGE = 1 << 20
+
+
+def keep_busy() -> cuda.DeviceNDArray:
+    """Submits a kernel of about a tenth of a second, behind which copies of the stream wait."""
+    out = cuda.to_device(np.zeros(64))
+    accumulate[64, 1](out, 1_000_000)
+    return out
 
 
 def test_copy_to_device_and_back_has_equal_elements(device):
@@ -49,6 +75,54 @@ def test_copy_between_devices_arrays_copies(device):
     there, other = cuda.to_device(np.arange(3)), cuda.to_device(np.zeros(3, int))
     other.copy_to_device(there)
     assert other.copy_to_host().tolist() == [0, 1, 2]
+
+
+def test_copy_from_pinned_memory_without_stream_waits(device):
+    values, there = cuda.pinned_array(LARGE), cuda.device_array(LARGE)
+    values[:] = 1
+    busy = keep_busy()
+    there.copy_to_device(values)
+    values[:] = 0
+    assert (there.copy_to_host() == 1).all()
+    values[:] = 2
+    accumulate[64, 1](busy, 1_000_000)
+    there = cuda.to_device(values)
+    values[:] = 0
+    assert (there.copy_to_host() == 2).all()
+
+
+def test_copy_from_pinned_memory_of_other_dtype_converts(device):
+    values, there = cuda.pinned_array(3, dtype=np.int32), cuda.device_array(3, np.float64)
+    values[:] = [1, 2, 3]
+    there.copy_to_device(values)
+    assert there.copy_to_host().tolist() == [1, 2, 3]
+
+
+def test_array_of_other_library_on_other_device_is_copied(device):
+    for each in ep.devices():
+        source = ep.full(3, 7, "int32", device=each)
+        there = cuda.to_device(source)
+        assert there.array.device == device
+        assert (there.device_ctypes_pointer.value == source.data_ptr) == (each == device)
+        assert there.copy_to_host().tolist() == [7, 7, 7]
+        assert auto_device(source)[1] == (each != device)
+
+
+def test_array_of_other_library_is_copied_to_destination(device):
+    source, there = ep.full(3, 7, "int32", device=device), cuda.to_device(np.zeros(3, "i4"))
+    assert cuda.to_device(source, to=there) is there
+    assert there.copy_to_host().tolist() == [7, 7, 7]
+    there.copy_to_device(ep.full(3, 8, "int32", device="host"))
+    assert there.copy_to_host().tolist() == [8, 8, 8]
+    with pytest.raises(ValueError, match="dtype"):
+        there.copy_to_device(ep.full(3, 8, "int64", device=device))
+
+
+def test_assignment_from_array_of_other_library_copies(device):
+    there = cuda.to_device(np.zeros(4, "i4"))
+    there[1:3] = ep.full(2, 7, "int32", device=device)
+    there[3] = ep.full((), 5, "int32", device=device)
+    assert there.copy_to_host().tolist() == [0, 7, 7, 5]
 
 
 def test_numbers_and_sequences_become_arrays(device):
@@ -121,8 +195,18 @@ def test_context_managers_give_the_array(device):
         double[1, 4](values)
     with cuda.mapped(values) as there:
         double[1, 4](there)
-        cuda.synchronize()
     assert values.tolist() == [0, 4, 8, 12]
+
+
+def test_mapped_array_is_written_after_the_statement(device):
+    values = np.zeros(64)
+    with cuda.mapped(values) as there:
+        accumulate[64, 1](there, 1_000_000)
+    assert (values > 0).all()
+    with pytest.raises(ZeroDivisionError), cuda.mapped(values) as there:
+        there[:] = 5
+        raise ZeroDivisionError
+    assert (values == 5).all()
 
 
 @pytest.mark.parametrize("wrap", [cuda.Out, cuda.InOut])
@@ -138,6 +222,16 @@ def test_argument_that_is_read_is_not_copied_back(device):
     assert values.tolist() == [1] * 4
 
 
+def test_argument_that_is_read_uses_the_stream_of_the_launch(device):
+    for each in cuda.gpus:
+        with each:
+            stream, result = cuda.stream(), cuda.device_array(4)
+        copy_elements[1, 4, stream](cuda.In(np.ones(4)), result)
+        stream.synchronize()
+        assert result.copy_to_host().tolist() == [1] * 4
+        assert cuda.In(np.ones(4)).given(stream).device == each.device
+
+
 def test_arrays_of_other_libraries_are_viewed(device):
     array = ep.full(3, 7, "int32", device=device)
     there = cuda.as_cuda_array(array)
@@ -148,6 +242,8 @@ def test_arrays_of_other_libraries_are_viewed(device):
     assert not cuda.is_cuda_array(np.zeros(3))
     with pytest.raises(TypeError, match="ndarray"):
         cuda.as_cuda_array(np.zeros(3))
+    with pytest.raises(cuda.NotServedError, match="sync=False"):
+        cuda.as_cuda_array(array, sync=False)
 
 
 def test_array_for_numpy_is_a_copy(device):
@@ -172,6 +268,14 @@ def test_records_are_copied_and_changed(runner):
     assert points["x"].tolist() == [0, 1, 2, 3]
     there = cuda.to_device(points)
     assert (there.dtype, there["y"].copy_to_host().tolist()) == (POINT, [0, 1, 2, 3])
+
+
+def test_records_use_the_stream_and_the_order_c(device):
+    stream = cuda.stream()
+    there = cuda.device_array(4, POINT, stream=stream)
+    assert there["x"].array.queue == stream.queue
+    with pytest.raises(cuda.NotServedError, match="ascontiguousarray"):
+        cuda.device_array((2, 3), POINT, order="F")
 
 
 def test_shape_strides_and_dtype_are_those_of_the_order():
