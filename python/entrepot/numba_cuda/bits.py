@@ -8,6 +8,7 @@ import numpy as np
 
 from ..kernel.functions import func
 from ..kernel.language import (
+    Builtin,
     atomic,
     get_sub_group_local_id,
     get_sub_group_size,
@@ -16,6 +17,8 @@ from ..kernel.language import (
     uint32,
     uint64,
 )
+
+FMA = Builtin("math.fma", "``x * y + z`` with one rounding.")
 
 
 @func
@@ -174,6 +177,15 @@ def match_all(mask, value):  # type: ignore[no-untyped-def]
     leading = sub_group.shuffle(value, first)
     same = sub_group.all(taken == 0 or leading == value)
     return (uint32(mask) if same else uint32(0)), same
+
+
+@func
+def all_equal(is_named, predicate):  # type: ignore[no-untyped-def]
+    """1 if the predicates of all named lanes are equally true, else 0."""
+    # Both votes are taken by all lanes.
+    every = sub_group.all(predicate or not is_named)
+    none = sub_group.all(not predicate or not is_named)
+    return 1 if every or none else 0
 
 
 @func

@@ -57,6 +57,9 @@ def function(
 ) -> Macro:
     """A macro that is called with these parameters, ``"a, b=, *"``: ``=`` marks those that may be
     left out.
+
+    Requires: ``build`` uses each argument at most once, since it may be an expression with effects,
+    such as a random number. A device function can use its parameter more often.
     """
     names = [each.strip() for each in parameters.split(",") if each.strip()]
     shown = f"`{name}({parameters.replace('=', '=…')})`"
@@ -70,9 +73,17 @@ def function(
         missing = [each for each in names if not each.endswith("=") and each not in given]
         if missing:
             return f"{shown} is not given `{missing[0]}`"
-        return build(given)
+        made = build(given)
+        assert isinstance(made, str) or _uses_each_once(made, given), name
+        return made
 
     return Macro(name, expansion, doc)
+
+
+def _uses_each_once(made: ast.expr, given: Given) -> bool:
+    """True if no argument is in the expression more than once."""
+    places = [id(each) for each in ast.walk(made)]
+    return all(places.count(id(each)) <= 1 for each in given.values())
 
 
 def _by_name(node: ast.Call, names: list[str], shown: str) -> Given | str:

@@ -12,7 +12,6 @@ from ..kernel.language import float16
 from ..kernel.macros import Macro
 from . import bits
 from .expressions import Names, call, function
-from .libdevice_macros import FMA
 
 _UNARY: dict[str, Any] = {
     "habs": abs, "hceil": np.ceil, "hcos": math.cos, "hexp": math.exp, "hexp10": bits.exp10,
@@ -70,7 +69,7 @@ def _made() -> dict[str, Macro]:
         "hfma": function(
             "fp16.hfma",
             "a, b, c",
-            lambda given: call(FMA, *(half(given[each]) for each in "abc")),
+            lambda given: call(bits.FMA, *(half(given[each]) for each in "abc")),
         ),
         "hmax": function(
             "fp16.hmax", "a, b", lambda given: call(max, half(given["a"]), half(given["b"]))

@@ -243,11 +243,10 @@ def _ballot(condition: ast.expr) -> ast.expr:
 
 
 def _all_equal(given: Given) -> ast.expr:
-    every = call(language.sub_group.all, _all_named(given, _truth(given["predicate"])))
-    negated = ast.UnaryOp(ast.Not(), _truth(given["predicate"]))
-    none = call(language.sub_group.all, _all_named(given, negated))
-    # Both votes are taken by all lanes.
-    return binary(_number(every), ast.BitOr(), _number(none))
+    named = _names_lane(given["mask"])
+    return call(
+        bits.all_equal, constant(True) if named is None else named, _truth(given["predicate"])
+    )
 
 
 _VOTE = "mask, predicate"
@@ -372,11 +371,10 @@ selp = function(
     lambda given: call(np.where, given["cond"], given["a"], given["b"]),
     "``a if cond else b``, without a branch.",
 )
-FMA = Builtin("math.fma", "``x * y + z`` with one rounding.")
 fma = function(
     "fma",
     "a, b, c",
-    lambda given: call(FMA, given["a"], given["b"], given["c"]),
+    lambda given: call(bits.FMA, given["a"], given["b"], given["c"]),
     "``a * b + c`` with one rounding.",
 )
 cbrt = function("cbrt", "a", lambda given: call(np.cbrt, given["a"]), "Cube root.")
@@ -391,5 +389,8 @@ brev = _of_bits("brev", bits.brev, "Bits in reverse order.")
 clz = _of_bits("clz", bits.clz, "Number of zero bits above the highest set one.")
 ffs = _of_bits("ffs", bits.ffs, "Place of the lowest set bit, from 1; 0 for 0.")
 nanosleep = function(
-    "nanosleep", "ns", lambda given: constant(0), "Nothing: a thread's rest has no result."
+    "nanosleep",
+    "ns",
+    lambda given: constant(0),
+    "No-op: the result of a kernel does not depend on it.",
 )

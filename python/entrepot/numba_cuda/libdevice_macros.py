@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..kernel.language import (
-    Builtin,
     float16,
     float32,
     float64,
@@ -27,7 +26,6 @@ from .expressions import call, function
 
 _LETTERS = "xyz"
 
-FMA = Builtin("math.fma", "``x * y + z`` with one rounding.")
 #: Functions of one float, by the name of libdevice; ``f`` is appended for float32.
 _OF_FLOATS: dict[str, tuple[Any, int]] = {
     **{
@@ -48,7 +46,7 @@ _OF_FLOATS: dict[str, tuple[Any, int]] = {
     "sinpi": (functions.sinpi, 1), "cospi": (functions.cospi, 1),
     "normcdf": (functions.normcdf, 1), "logb": (functions.logb, 1), "ilogb": (functions.ilogb, 1),
     "hypot": (np.hypot, 2), "pow": (math.pow, 2), "fdim": (functions.positive_difference, 2),
-    "fmax": (max, 2), "fmin": (min, 2), "fma": (FMA, 3),
+    "fmax": (max, 2), "fmin": (min, 2), "fma": (bits.FMA, 3),
     "sincos": (functions.sincos, 1), "sincospi": (functions.sincospi, 1), "modf": (math.modf, 1),
     "frexp": (math.frexp, 1),
 }  # fmt: skip
@@ -141,8 +139,8 @@ def _arithmetic(made: dict[str, Macro]) -> None:
                 own = f"{letter}{name}_{mode}"
                 made[own] = _directed(own, dtype, getattr(rounding, name), 1, direction)
     _add(made, "frsqrt_rn", [float32], bits.rsqrt)
-    _add(made, "fma_rn", [float64] * 3, FMA)
-    _add(made, "fmaf_rn", [float32] * 3, FMA)
+    _add(made, "fma_rn", [float64] * 3, bits.FMA)
+    _add(made, "fmaf_rn", [float32] * 3, bits.FMA)
 
 
 def _conversions(made: dict[str, Macro]) -> None:
@@ -165,17 +163,15 @@ def _conversions(made: dict[str, Macro]) -> None:
 
 def _narrowing(name: str, direction: int) -> Macro:
     def build(given: dict[str, ast.expr]) -> ast.expr:
-        wide = call(float64, given["x"])
-        return call(rounding.narrowed, wide, call(float32, wide), direction)
+        return call(rounding.narrowed, call(float64, given["x"]), direction)
 
     return function(f"libdevice.{name}", "x", build)
 
 
 def _floating(name: str, integer: Any, dtype: Any, direction: int) -> Macro:
     def build(given: dict[str, ast.expr]) -> ast.expr:
-        number = call(integer, given["x"])
-        nearest = call(dtype, number)
-        return call(rounding.floated, number, nearest, call(integer, nearest), direction)
+        target = rounding.to_float64 if dtype is float64 else rounding.to_float32
+        return call(target, call(integer, given["x"]), direction)
 
     return function(f"libdevice.{name}", "x", build)
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 
 from ..kernel.functions import func
-from ..kernel.language import Builtin
+from ..kernel.language import float32, float64
+from .bits import FMA
 
 #: The direction: down, up, or toward zero.
 DIRECTIONS = {"rd": -1, "ru": 1, "rz": 0}
-
-fma = Builtin("math.fma", "``x * y + z`` with one rounding.")
 
 
 @func
@@ -49,14 +48,14 @@ def sub(a, b, direction):  # type: ignore[no-untyped-def]
 def mul(a, b, direction):  # type: ignore[no-untyped-def]
     """``a * b``."""
     product = a * b
-    return toward(product, fma(a, b, -product), direction)
+    return toward(product, FMA(a, b, -product), direction)
 
 
 @func
 def div(a, b, direction):  # type: ignore[no-untyped-def]
     """``a / b``."""
     quotient = a / b
-    rest = fma(-quotient, b, a)
+    rest = FMA(-quotient, b, a)
     return toward(quotient, rest if b > 0 else -rest, direction)
 
 
@@ -70,20 +69,32 @@ def rcp(a, direction):  # type: ignore[no-untyped-def]
 def sqrt(a, direction):  # type: ignore[no-untyped-def]
     """The square root."""
     root = math.sqrt(a)
-    return toward(root, fma(-root, root, a), direction)
+    return toward(root, FMA(-root, root, a), direction)
 
 
 @func
-def narrowed(wide, nearest, direction):  # type: ignore[no-untyped-def]
-    """A float64 as a float32; ``nearest`` is its conversion."""
-    return toward(
-        nearest, nearest.dtype(1 if wide > nearest else -1 if wide < nearest else 0), direction
-    )
+def narrowed(wide, direction):  # type: ignore[no-untyped-def]
+    """A float64 as a float32."""
+    nearest = float32(wide)
+    return toward(nearest, float32(1 if wide > nearest else -1 if wide < nearest else 0), direction)
 
 
 @func
-def floated(number, nearest, back, direction):  # type: ignore[no-untyped-def]
-    """An integer as a float; ``nearest`` is its conversion, and ``back`` that one's."""
+def floated(number, nearest, direction):  # type: ignore[no-untyped-def]
+    """An integer as a float; ``nearest`` is its conversion."""
+    back = number.dtype(nearest)
     return toward(
         nearest, nearest.dtype(1 if number > back else -1 if number < back else 0), direction
     )
+
+
+@func
+def to_float32(number, direction):  # type: ignore[no-untyped-def]
+    """An integer as a float32."""
+    return floated(number, float32(number), direction)
+
+
+@func
+def to_float64(number, direction):  # type: ignore[no-untyped-def]
+    """An integer as a float64."""
+    return floated(number, float64(number), direction)

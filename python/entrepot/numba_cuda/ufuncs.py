@@ -58,23 +58,28 @@ def _matching(name: str, loops: list[Loop], values: list[Any]) -> int:
 
 
 def _casts(value: Any, dtype: np.dtype[Any]) -> bool:
-    own = np.dtype(str(value.dtype))
-    if getattr(value, "is_number", False):
-        own = np.min_scalar_type(value.value)
-    return np.can_cast(own, dtype, "safe") or (
-        getattr(value, "is_number", False) and np.can_cast(own, dtype, "same_kind")
-    )
+    if isinstance(value, _Number):
+        return value.fits(dtype)
+    return np.can_cast(np.dtype(str(value.dtype)), dtype, "safe")
 
 
 class _Number:
     """A Python number among the arguments, which takes the type of the signature."""
 
-    is_number = True
     ndim = 0
     shape: tuple[int, ...] = ()
 
     def __init__(self, value: Any) -> None:
         self.value, self.dtype = value, np.asarray(value).dtype
+
+    def fits(self, dtype: np.dtype[Any]) -> bool:
+        """True if the range of the dtype has the number. The precision may be lower."""
+        is_integer = isinstance(self.value, int) and not isinstance(self.value, bool)
+        if is_integer and dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            return bool(limits.min <= self.value <= limits.max)
+        own = np.min_scalar_type(self.value)
+        return np.can_cast(own, dtype, "same_kind" if is_integer else "safe")
 
 
 class Arguments:
@@ -82,6 +87,9 @@ class Arguments:
 
     def __init__(self, given: tuple[Any, ...], stream: Any) -> None:
         self.on_device = any(is_cuda_array(each) for each in given)
+        self.only_on_device = all(
+            is_cuda_array(each) or isinstance(each, (bool, int, float, complex)) for each in given
+        )
         self.values = [
             _Number(each)
             if isinstance(each, (bool, int, float, complex))
@@ -168,10 +176,12 @@ class VectorizedFunction:
                 for each in arguments.values
             ]
         values = arguments.converted(dtypes)
-        if out is None:
-            return arguments.result(function(*values, queue=arguments.queue))
-        function(*values, out=_output(out, arguments), queue=arguments.queue)
-        return out
+        target = None if out is None else _output(out)
+        made = function(*values, out=target, queue=arguments.queue)
+        # The caller may read or write memory of the host once the call returns.
+        if not arguments.only_on_device or not (out is None or is_cuda_array(out)):
+            arguments.queue.record().wait()
+        return arguments.result(made) if out is None else out
 
     def reduce(self, arg: Any, stream: Any = 0) -> Any:
         """Combine the elements of an array of one dimension by the function of two numbers."""
@@ -186,7 +196,7 @@ class VectorizedFunction:
         return dtype.type(make_reduction(self.function)(values, queue=arguments.queue))
 
 
-def _output(out: Any, arguments: Arguments) -> Array:
+def _output(out: Any) -> Array:
     return asarray(plain(out) if is_cuda_array(out) else out)
 
 
@@ -346,7 +356,7 @@ class GeneralizedFunction:
     def _target(
         self, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], arguments: Arguments
     ) -> Array:
-        array = _output(out, arguments)
+        array = _output(out)
         if array.shape != shape or str(array.dtype) != str(dtype):
             raise ValueError(
                 f"{self.__name__}(): an output is {array.dtype}{list(array.shape)}, and "
@@ -408,7 +418,7 @@ class GeneralizedFunction:
                 shaped = result.reshape(leading) if not core and leading else result
                 made.append(arguments.result(shaped))
                 continue
-            target = _output(out, arguments)
+            target = _output(out)
             if target.data_ptr != result.data_ptr:
                 copy(target, result).wait()
             made.append(out)

@@ -74,6 +74,48 @@ def test_vectorized_function_of_other_types_is_refused():
         hypotenuse(np.zeros(2, complex), np.zeros(2, complex))
 
 
+@cuda.vectorize(["float64(float64)"], target="cuda")
+def slow(x):
+    total = x
+    for k in range(5000):
+        total = total * 0.5 + k
+    return total
+
+
+def test_vectorized_function_with_numpy_output_fills_it(device):
+    x = np.ones(4096)
+    out = np.zeros_like(x)
+    assert slow(x, out=out) is out
+    assert (out > 0).all()
+
+
+def test_vectorized_function_reads_numpy_arrays_at_once(device):
+    x, y = np.ones(1 << 20), cuda.to_device(np.zeros(1 << 20))
+    result = hypotenuse(x, y)
+    x[:] = 0
+    assert (result.copy_to_host() == 1).all()
+
+
+@cuda.vectorize(["int8(int8, int8)", "int16(int16, int16)", "float32(float32, float32)"])
+def add(x, y):
+    return x + y
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(1, "i1"), (-128, "i1"), (128, "i2"), (300, "i2"), (40000, "f4"), (0.1, "f4"), (True, "i1")],
+)
+def test_number_takes_a_signature_that_can_hold_it(device, number, expected):
+    result = add(np.zeros(2, "i1"), number)
+    assert result.dtype == expected
+    assert result.tolist() == [np.dtype(expected).type(number)] * 2
+
+
+def test_number_that_no_signature_holds_is_refused():
+    with pytest.raises(TypeError, match="no signature"):
+        add(np.zeros(2, "i1"), 1e300)
+
+
 @cuda.vectorize(["int64(int64, int64)"], target="cuda")
 def plus(x, y):
     return x + y

@@ -171,6 +171,20 @@ def test_results_are_rounded_in_the_direction(runner):
 
 
 @cuda.jit
+def counted(count, out):
+    out[0] = libdevice.double2float_ru(cuda.atomic.add(count, 0, 1))
+    out[1] = libdevice.int2float_rd(cuda.atomic.add(count, 1, 1))
+    out[2] = libdevice.ll2double_rz(cuda.atomic.add(count, 2, 1))
+    out[3] = cuda.eq_sync(0xFFFFFFFF, cuda.atomic.add(count, 3, 1))
+    out[4] = cuda.eq_sync(1, cuda.atomic.add(count, 4, 1))
+
+
+def test_argument_of_a_function_is_evaluated_once(runner):
+    count, _ = runner.run(counted, 1, 1, np.zeros(5, "i4"), np.zeros(5))
+    assert count.tolist() == [1] * 5
+
+
+@cuda.jit
 def reinterpreted(x, out):
     i = cuda.grid(1)
     out[i, 0] = libdevice.float_as_int(x[i])
