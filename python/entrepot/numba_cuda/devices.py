@@ -20,11 +20,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar, cast
 
 from .. import _core
-from .._core import DeviceError, Queue, devices
+from .._core import DeviceError, Queue, devices, trim
 from .errors import not_served
 
 _ORDER = ("cuda", "hip", "level_zero", "opencl")
 _chosen = threading.local()
+
+#: Names of devices that are not served, and what replaces them.
+INSTEAD = {
+    "compute_capability": "the code is made for the device it runs on; device.device has its "
+    "aspects, such as has_aspect_fp64",
+}
 
 
 class MemoryInfo(NamedTuple):
@@ -65,25 +71,18 @@ class Device:
         return hash(self.device)
 
     def __enter__(self) -> Device:
+        _saved().append(list(stack()))
         stack().append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        stack().pop()
+        # The stack is another one after select_device() or close() in the statement.
+        stack()[:] = _saved().pop()
 
     @property
     def name(self) -> str:
         """Name that the driver reports."""
         return self.device.name
-
-    @property
-    def compute_capability(self) -> tuple[int, int]:
-        """Compute capability of a CUDA device. Raises NotServedError for other devices."""
-        raise not_served(
-            "Device.compute_capability",
-            "the code is made for the device it runs on; entrepot.Device has its aspects, such as "
-            "device.has_aspect_fp64",
-        )
 
     @property
     def supports_float16(self) -> bool:
@@ -99,8 +98,9 @@ class Device:
         return Context(self)
 
     def reset(self) -> None:
-        """Wait for all work of the device and release memory that pools hold."""
-        close()
+        """Wait for all work of the device, and return unused memory of pools to the drivers."""
+        _wait_for(self.device)
+        trim()
 
     # Sizes that numba.cuda's programs ask for, under the driver's names.
 
@@ -120,10 +120,8 @@ class Device:
         return self.device.local_mem_size
 
     def __getattr__(self, name: str) -> Any:
-        raise not_served(
-            f"Device.{name}",
-            "device.device is the entrepot.Device, whose properties describe it",
-        )
+        instead = "device.device is the entrepot.Device, whose properties describe it"
+        raise not_served(f"Device.{name}", INSTEAD.get(name, instead))
 
 
 class Context:
@@ -137,7 +135,7 @@ class Context:
 
     def synchronize(self) -> None:
         """Wait for all work that this module has submitted to the device."""
-        synchronize()
+        _wait_for(self.device.device)
 
     def get_memory_info(self) -> MemoryInfo:
         """The total memory of the device. Raises NotServedError, since Entrepot has no count of
@@ -150,8 +148,8 @@ class Context:
         )
 
     def reset(self) -> None:
-        """Wait for all work and release memory that pools hold."""
-        close()
+        """Wait for all work of the device, and return unused memory of pools to the drivers."""
+        self.device.reset()
 
     def __getattr__(self, name: str) -> Any:
         raise not_served(
@@ -215,6 +213,13 @@ def stack() -> list[Device]:
     if not hasattr(_chosen, "stack"):
         _chosen.stack = []
     return cast("list[Device]", _chosen.stack)
+
+
+def _saved() -> list[list[Device]]:
+    """The stacks of this thread before each of its ``with`` statements."""
+    if not hasattr(_chosen, "saved"):
+        _chosen.saved = []
+    return cast("list[list[Device]]", _chosen.saved)
 
 
 def current_device() -> _core.Device:
@@ -329,22 +334,39 @@ def synchronize() -> None:
 
     Work of the default stream and of every stream of this module is waited for.
     """
-    device = current_device()
+    _wait_for(current_device())
+
+
+def _wait_for(device: _core.Device) -> None:
     device.queue.wait()
-    for each in list(_queues):
-        queue = each()
-        if queue is not None and queue.device == device:
+    with _watched_lock:
+        queues = [each.queue for each in _watched]
+    for queue in queues:
+        if queue.device == device:
             queue.wait()
 
 
-# Weak references to the queues of streams, for synchronize().
-_queues: list[weakref.ref[Queue]] = []
+class _Watched:
+    """The queue of a stream, which lasts until the stream is dropped and its work is done."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._owner = weakref.ref(queue)
+        self.queue = Queue(queue)  # another handle, so that the owner can be dropped
+
+    def is_needed(self) -> bool:
+        return self._owner() is not None or self.queue.is_captured or not self.queue.is_idle
+
+
+# Queues of streams, for synchronize(). The lock guards the list.
+_watched: list[_Watched] = []
+_watched_lock = threading.Lock()
 
 
 def watch(queue: Queue) -> None:
-    """Let synchronize() wait for the queue as long as it exists."""
-    _queues[:] = [each for each in _queues if each() is not None]
-    _queues.append(weakref.ref(queue))
+    """Let synchronize() wait for the queue as long as it exists or has pending work."""
+    added = _Watched(queue)
+    with _watched_lock:
+        _watched[:] = [*(each for each in _watched if each.is_needed()), added]
 
 
 def close() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from . import libdevice
+from .devices import INSTEAD as _OF_DEVICES
 from .dispatcher import INSTEAD as _OF_DISPATCHERS
 from .errors import NotServedError, not_served
 
@@ -177,7 +178,7 @@ GROUPS = (
             "id name reset get_primary_context get_device_identity supports_float16 "
             "MAX_THREADS_PER_BLOCK MULTIPROCESSOR_COUNT MAX_SHARED_MEMORY_PER_BLOCK"
         ),
-        {"compute_capability": _ENTREPOT, "uuid": _ENTREPOT},
+        {**_OF_DEVICES, "uuid": _ENTREPOT},
     ),
     Group(
         "Context",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 import entrepot as ep
 from entrepot import numba_cuda as cuda
+from entrepot.numba_cuda import devices
 from support.processes import output_of
 
 pytestmark = pytest.mark.numpy
@@ -21,6 +23,15 @@ pytestmark = pytest.mark.numpy
 def scale(a, factor):
     for i in range(cuda.grid(1), a.size, cuda.gridsize(1)):
         a[i] *= factor
+
+
+@cuda.jit
+def work(out):
+    i = cuda.grid(1)
+    total = 0.0
+    for k in range(1_000_000):
+        total = total * 0.5 + k
+    out[i] = total
 
 
 def test_streams_with_parts_of_an_array_overlap(device):
@@ -147,6 +158,67 @@ def test_device_as_context_manager_is_current(monkeypatch):
         assert cuda.get_current_device() == last
         assert cuda.device_array(2).array.device == last.device
     assert cuda.get_current_device().id == 0
+
+
+@pytest.mark.parametrize("change", [cuda.close, lambda: cuda.select_device(0)])
+def test_device_of_an_outer_statement_is_restored(monkeypatch, change):
+    monkeypatch.delenv("ENTREPOT_DEVICE", raising=False)
+    last = cuda.gpus[len(cuda.gpus) - 1]
+    try:
+        cuda.select_device(last.id)
+        with last:
+            with cuda.gpus[0]:
+                change()
+                assert cuda.get_current_device().id == 0
+            assert cuda.get_current_device() == last
+        assert cuda.get_current_device() == last
+    finally:
+        cuda.close()
+
+
+@pytest.mark.parametrize("wait", ["synchronize", "reset"])
+def test_context_waits_for_its_own_device(device, wait):
+    context = cuda.current_context()
+    other = next((each for each in cuda.gpus if each.device != device), context.device)
+    stream = cuda.stream()
+    there = cuda.device_array(64, stream=stream)
+    event = cuda.event(timing=False)
+    work[64, 1, stream](there)
+    event.record(stream)
+    with other:
+        getattr(context, wait)()
+    assert event.query()
+
+
+def test_work_of_a_dropped_stream_is_waited_for(device):
+    stream = cuda.stream()
+    event = cuda.event(timing=False)
+    there = cuda.device_array(64)
+    work[64, 1, stream](there)
+    event.record(stream)
+    del stream
+    gc.collect()
+    cuda.synchronize()
+    assert event.query()
+
+
+def test_streams_of_threads_are_all_waited_for(device):
+    made: list[cuda.Stream] = []
+    threads = [
+        threading.Thread(target=lambda: made.extend(cuda.stream() for _ in range(50)))
+        for _ in range(8)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    known = [each.queue for each in devices._watched]
+    assert all(each.queue in known for each in made)
+
+
+def test_refused_property_of_a_device_says_what_to_use():
+    with pytest.raises(cuda.NotServedError, match="has_aspect_fp64"):
+        cuda.gpus[0].compute_capability  # noqa: B018
 
 
 def test_unknown_number_of_a_device_is_refused():
