@@ -26,9 +26,9 @@ from .arrays import DeviceNDArray, In, MappedNDArray, is_cuda_array, plain
 from .errors import LaunchError, not_served
 from .intrinsics import DYNAMIC_SHARED, shared_array
 from .signatures import is_signature, text_of
-from .streams import queue_of
+from .streams import Stream, queue_of
 
-#: Number of configurations of a kernel that are remembered.
+#: Number of configurations that a kernel remembers, and a stream.
 _MAX_LAUNCHES = 256
 
 
@@ -46,8 +46,9 @@ def _dtype_in(call: ast.Call) -> ast.expr:
     return ast.Constant(None) if found is None else found
 
 
-# Dtypes of the dynamic shared memory of functions, None for those without any. A function's node is
-# changed once, and no longer shows its memory then. Guarded by the lock.
+# Dtypes of the dynamic shared memory of functions, None for those without any. The lock guards the
+# table, and no code of the user runs under it. A function's node is changed under the lock together
+# with its entry: a node without its memory is found only if the entry is there.
 _dynamic_dtypes: weakref.WeakKeyDictionary[FunctionType, Any] = weakref.WeakKeyDictionary()
 _dynamic_lock = threading.Lock()
 
@@ -57,13 +58,19 @@ def dynamic_shared_dtype(function: FunctionType) -> Any:
     kernel has no such memory.
     """
     with _dynamic_lock:
+        if function in _dynamic_dtypes:
+            return _dynamic_dtypes[function]
+    dtype = _found_dtype(function)
+    with _dynamic_lock:
         if function not in _dynamic_dtypes:
-            _dynamic_dtypes[function] = _found_dtype(function)
+            if dtype is not None:
+                source.change(function, functools.partial(_with_parameter, weakref.ref(function)))
+            _dynamic_dtypes[function] = dtype
         return _dynamic_dtypes[function]
 
 
 def _found_dtype(function: FunctionType) -> Any:
-    assert _dynamic_lock.locked()
+    # names_of() evaluates attributes of the user's objects, which may use kernels themselves.
     node = source.find(function)[0]
     value = names_of(function, node)
     calls = [each for each in ast.walk(node) if _is_dynamic(each, value)]
@@ -76,7 +83,6 @@ def _found_dtype(function: FunctionType) -> Any:
             "their bytes: make one array of the widest type, or give each array a size in "
             "cuda.shared.array(shape, dtype)"
         )
-    source.change(function, functools.partial(_with_parameter, weakref.ref(function)))
     return dtypes[0]
 
 
@@ -130,6 +136,16 @@ def _extents(given: Any, what: str) -> tuple[int, ...]:
     while len(extents) > 1 and extents[-1] == 1:
         extents.pop()
     return tuple(extents)
+
+
+def _are_ints(given: Any) -> bool:
+    """True if the extents are integers. ``1``, ``1.0`` and ``True`` are equal keys."""
+    if type(given) is not tuple:
+        return type(given) is int or isinstance(given, np.integer)
+    for each in given:  # all() of a generator takes twice the time
+        if type(each) is not int:
+            return False
+    return True
 
 
 def _ranges(griddim: Any, blockdim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -276,29 +292,37 @@ class Dispatcher(DeviceFunction):
         )
 
     def __getitem__(self, index: Any) -> Launch:
-        try:
-            known = self._launches.get(index)
-        except TypeError:  # a list is no key
-            known = None
-        return self._remembered(index) if known is None else known
-
-    def _remembered(self, index: Any) -> Launch:
         if not isinstance(index, tuple) or not 2 <= len(index) <= 4:
             raise LaunchError(
                 "launch: a kernel is launched with its grid and block, kernel[blocks, threads]; a "
                 "stream and bytes of shared memory may follow them"
             )
-        launch = self.configure(*index)
-        if len(self._launches) >= _MAX_LAUNCHES:
-            self._launches.clear()
-        try:
-            self._launches[index] = launch
-        except TypeError:  # a list is no key
-            return launch
+        griddim, blockdim = index[0], index[1]
+        known, key = self._launches, index
+        if len(index) > 2:
+            stream = index[2]
+            if type(stream) is Stream:
+                # A Launch holds the queue, so the stream has it, and not the kernel.
+                known, key = stream.launches, (self, griddim, blockdim, index[3:])
+            elif stream is not None and (type(stream) is not int or stream != 0):
+                return self.configure(*index)
+        if (type(griddim) is not int and not _are_ints(griddim)) or (
+            type(blockdim) is not int and not _are_ints(blockdim)
+        ):
+            return self.configure(*index)
+        launch = known.get(key)
+        if launch is None:
+            launch = self.configure(*index)
+            if len(known) >= _MAX_LAUNCHES:
+                known.clear()
+            known[key] = launch
         return launch
 
     def configure(self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> Launch:
-        """The kernel with its grid, block, stream and dynamic shared memory."""
+        """The kernel with its grid, block, stream and dynamic shared memory.
+
+        The memory has as many elements as fit into the bytes.
+        """
         return self._configured(*_ranges(griddim, blockdim), stream, sharedmem)
 
     def _configured(self, total: Any, block: Any, stream: Any, sharedmem: int) -> Launch:
@@ -468,7 +492,7 @@ def jit(
     max_registers : int, optional
         Most registers of a thread on CUDA devices, up to 255. By default the compiler chooses.
     boundscheck : bool, optional
-        Another name of ``debug``.
+        True checks as ``debug`` does.
     **options
         ``inline``, ``opt``, ``lineinfo`` and ``cache`` have no effect: code is optimized, errors
         have lines, and compiled code is cached. ``link`` and others raise NotServedError.
@@ -512,10 +536,9 @@ def jit(
                 f"jit() has no option {name}: device, debug, fastmath, max_registers, boundscheck, "
                 f"{', '.join(_WITHOUT_EFFECT)} are its options"
             )
-    checked = boundscheck if debug is None else debug
     chosen: dict[str, Any] = {"fast_math": bool(fastmath)}
-    if checked is not None:
-        chosen["debug"] = checked
+    if debug is not None or boundscheck is not None:
+        chosen["debug"] = bool(debug or boundscheck)
     if max_registers is not None:
         chosen["max_registers"] = max_registers
     signatures: list[str] = []

@@ -36,6 +36,8 @@ class Stream:
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
+        #: Configurations of kernels for this stream, as a dispatcher stores them.
+        self.launches: dict[Any, Any] = {}
         self._timing: Queue | None = None
 
     def __repr__(self) -> str:
@@ -67,41 +69,82 @@ class Stream:
         self.synchronize()
 
     def add_callback(self, callback: Callable[..., Any], arg: Any = None) -> None:
-        """Call ``callback(stream, 0, arg)`` once the work that the stream holds now is done.
+        """Call ``callback(stream, status, arg)`` once the work that the stream holds now is done.
 
-        It is called by a thread of its own. Later work of the stream does not wait for it.
+        The status is 0, or CUDA's number of an unknown error, 999, if the work failed. A thread of
+        its own makes the call. Later work of the stream does not wait for it.
         """
+        self._when_done(lambda error: callback(self, 0 if error is None else _FAILED, arg))
+
+    def _when_done(self, then: Callable[[Exception | None], None]) -> None:
+        """Calls ``then`` in a thread, with the error of the work or None."""
         event = self.queue.record()
 
         def run() -> None:
-            event.wait()
-            callback(self, 0, arg)
+            try:
+                event.wait()
+            except Exception as error:  # an error of any kind has to reach the caller
+                then(error)
+            else:
+                then(None)
 
         threading.Thread(target=run, daemon=True).start()
 
     def async_done(self) -> asyncio.Future[Stream]:
-        """A future of the running event loop, done when the work that the stream holds now is."""
+        """A future of the running event loop, done when the work that the stream holds now is.
+
+        If the work fails, the future has the exception.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Stream] = loop.create_future()
 
-        def resolve(*_: Any) -> None:
-            if not future.done():
+        def resolve(error: Exception | None) -> None:
+            if future.done():
+                return
+            if error is None:
                 future.set_result(self)
+            else:
+                future.set_exception(error)
 
-        self.add_callback(lambda *_: loop.call_soon_threadsafe(resolve))
+        def then(error: Exception | None) -> None:
+            # A loop that is closed raises RuntimeError, and nothing waits for its futures.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(resolve, error)
+
+        self._when_done(then)
         return future
 
     def timing_queue(self) -> Queue:
         """A queue whose events have times. It is ordered after this stream at each record, since
         a queue with times in all of its events would be slower.
         """
-        if self._timing is None:
-            self._timing = Queue(self.queue.device, context=self.queue.context, profiling=True)
-        return self._timing
+        with _timing_lock:
+            if self._timing is None:
+                self._timing = Queue(self.queue.device, context=self.queue.context, profiling=True)
+            return self._timing
 
 
-# Default streams by their queues, so that each has one queue for times.
-_known_defaults: dict[Queue, Stream] = {}
+#: CUDA_ERROR_UNKNOWN, the status of a callback after work that failed.
+_FAILED = 999
+
+# The lock guards Stream._timing of all streams, so that each has one queue for times.
+_timing_lock = threading.Lock()
+
+# Default streams and those of other libraries by their queues, so that their queues for times are
+# made once. The lock guards the table.
+_known: dict[Queue, Stream] = {}
+_known_lock = threading.Lock()
+_MAX_KNOWN = 64
+
+
+def _known_stream(queue: Queue) -> Stream:
+    with _known_lock:
+        found = _known.get(queue)
+        if found is None:
+            if len(_known) >= _MAX_KNOWN:
+                del _known[next(iter(_known))]  # the oldest
+            found = _known[queue] = Stream(queue)
+        return found
 
 
 def queue_of(stream: Any) -> Queue | None:
@@ -120,7 +163,7 @@ def stream_of(stream: Any) -> Stream:
     if isinstance(stream, Stream):
         return stream
     queue = queue_of(stream)
-    return default_stream() if queue is None else Stream(queue)
+    return default_stream() if queue is None else _known_stream(queue)
 
 
 def stream() -> Stream:
@@ -143,8 +186,7 @@ def stream() -> Stream:
 
 def default_stream() -> Stream:
     """Return the default stream of the current device."""
-    queue = devices.current_queue()
-    return _known_defaults.setdefault(queue, Stream(queue))
+    return _known_stream(devices.current_queue())
 
 
 # Entrepot has one default queue for a device. Work on the same memory is ordered in any case.

@@ -30,6 +30,20 @@ def test_launch_without_grid_and_block_is_a_value_error(index):
         fill[index]
 
 
+@pytest.mark.parametrize(
+    "index", [(1.0, 1), (1, 1.0), (True, 1), ((1.0, 1), 1), (1, 1, 0.0), ((1, True), (1, 1))]
+)
+def test_launch_with_other_types_after_ints_is_a_type_error(index):
+    @cuda.jit
+    def fill(a):
+        a[0] = 1
+
+    for known in [(1, 1), (1, 1, 0), ((1, 1), 1), ((1, 1), (1, 1))]:
+        fill[known](np.zeros(1))
+    with pytest.raises(TypeError):
+        fill[index]
+
+
 def test_launch_with_float_extent_is_a_type_error():
     with pytest.raises(TypeError, match="divide by //"):
         fill[10 / 2, 32]
@@ -165,6 +179,15 @@ def test_debug_reports_index_out_of_bounds(device):
 
     with pytest.raises(IndexError, match="out of bounds"):
         wrong[1, 4](cuda.to_device(np.zeros(3)))
+
+
+def test_check_of_bounds_without_debug_reports_the_index(device):
+    @cuda.jit(debug=False, boundscheck=True)
+    def wrong(a, places):
+        a[places[0]] = 1
+
+    with pytest.raises(IndexError, match="out of bounds"):
+        wrong[1, 1](cuda.to_device(np.zeros(3)), cuda.to_device(np.array([3])))
 
 
 def test_signature_is_compiled_and_checked(device):

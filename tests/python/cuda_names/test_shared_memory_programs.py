@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -270,3 +272,38 @@ def test_votes_of_blocks_count_predicates(runner):
     values = np.array([1, 2, 3, 4, 0, 6, 7, 8], "i4")
     _, out = runner.run(votes, 2, 4, values, np.zeros((8, 3), "i4"))
     assert out.tolist() == [[2, 1, 0]] * 4 + [[3, 0, 1]] * 4
+
+
+class Configuration:
+    """An object whose attribute launches a kernel with dynamic shared memory."""
+
+    @property
+    def extent(self) -> int:
+        @cuda.jit
+        def inner(out):
+            shared = cuda.shared.array(0, float32)
+            shared[0] = 8
+            out[0] = shared[0]
+
+        out = np.zeros(1, "f4")
+        inner[1, 1, 0, 4](out)
+        return int(out[0])
+
+
+configuration = Configuration()
+
+
+@cuda.jit
+def of_configuration(out):
+    shared = cuda.shared.array(configuration.extent, float32)
+    shared[0] = 5
+    out[0] = shared[0]
+
+
+def test_attribute_that_launches_a_kernel_gives_the_extent():
+    out = np.zeros(1, "f4")
+    thread = threading.Thread(target=lambda: of_configuration[1, 1](out), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert out[0] == 5

@@ -7,6 +7,8 @@ import gc
 import os
 import sys
 import threading
+import weakref
+from typing import cast
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import entrepot as ep
 from entrepot import numba_cuda as cuda
 from entrepot.numba_cuda import devices
+from entrepot.numba_cuda.streams import stream_of
 from support.processes import output_of
 
 pytestmark = pytest.mark.numpy
@@ -120,6 +123,57 @@ def test_future_of_stream_is_done_after_the_work(device):
 
     stream = cuda.stream()
     assert asyncio.run(wait()) == stream
+
+
+class FailingQueue:
+    """A queue whose work has failed."""
+
+    def record(self) -> FailingQueue:
+        return self
+
+    def wait(self) -> None:
+        raise ep.DeviceError("the work failed")
+
+
+def test_callback_after_failed_work_has_an_error_status():
+    done = threading.Event()
+    seen = []
+
+    def callback(stream, status, arg):
+        seen.append(status)
+        done.set()
+
+    cuda.Stream(cast("ep.Queue", FailingQueue())).add_callback(callback)
+    assert done.wait(30)
+    assert seen == [999]
+
+
+def test_future_after_failed_work_has_the_exception():
+    async def wait() -> None:
+        stream = cuda.Stream(cast("ep.Queue", FailingQueue()))
+        await asyncio.wait_for(stream.async_done(), 30)
+
+    with pytest.raises(ep.DeviceError, match="failed"):
+        asyncio.run(wait())
+
+
+def test_streams_of_other_libraries_have_one_queue_for_times(device):
+    if not device.has_aspect_queue_profiling:
+        pytest.skip("the device measures no time")
+    queue = ep.Queue(device)
+    first, second = stream_of(queue), stream_of(ep.Queue(queue))
+    assert first.timing_queue() is second.timing_queue()
+
+
+def test_dropped_stream_is_not_held_by_a_kernel(device):
+    stream = cuda.stream()
+    there = cuda.to_device(np.ones(3))
+    scale[1, 4, stream](there, 2)
+    cuda.synchronize()
+    dropped = weakref.ref(stream)
+    del stream
+    gc.collect()
+    assert dropped() is None
 
 
 def test_default_streams_are_the_device_queue(device):
