@@ -169,9 +169,11 @@ def _narrowing(name: str, direction: int) -> Macro:
 
 
 def _floating(name: str, integer: Any, dtype: Any, direction: int) -> Macro:
+    limit = float(np.iinfo(str(integer)).max + 1)
+
     def build(given: dict[str, ast.expr]) -> ast.expr:
         target = rounding.to_float64 if dtype is float64 else rounding.to_float32
-        return call(target, call(integer, given["x"]), direction)
+        return call(target, call(integer, given["x"]), limit, direction)
 
     return function(f"libdevice.{name}", "x", build)
 

@@ -80,21 +80,22 @@ def narrowed(wide, direction):  # type: ignore[no-untyped-def]
 
 
 @func
-def floated(number, nearest, direction):  # type: ignore[no-untyped-def]
-    """An integer as a float; ``nearest`` is its conversion."""
-    back = number.dtype(nearest)
-    return toward(
-        nearest, nearest.dtype(1 if number > back else -1 if number < back else 0), direction
-    )
+def floated(number, nearest, limit, direction):  # type: ignore[no-untyped-def]
+    """An integer as a float; ``nearest`` is its conversion, ``limit`` the type's maximum + 1."""
+    error = -1
+    if nearest < limit:  # the integer type has no value for the limit
+        back = number.dtype(nearest)
+        error = 1 if number > back else -1 if number < back else 0
+    return toward(nearest, nearest.dtype(error), direction)
 
 
 @func
-def to_float32(number, direction):  # type: ignore[no-untyped-def]
+def to_float32(number, limit, direction):  # type: ignore[no-untyped-def]
     """An integer as a float32."""
-    return floated(number, float32(number), direction)
+    return floated(number, float32(number), float32(limit), direction)
 
 
 @func
-def to_float64(number, direction):  # type: ignore[no-untyped-def]
+def to_float64(number, limit, direction):  # type: ignore[no-untyped-def]
     """An integer as a float64."""
-    return floated(number, float64(number), direction)
+    return floated(number, float64(number), float64(limit), direction)

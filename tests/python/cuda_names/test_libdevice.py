@@ -171,6 +171,28 @@ def test_results_are_rounded_in_the_direction(runner):
 
 
 @cuda.jit
+def largest(i32, u32, i64, u64, out):
+    out[0] = libdevice.int2float_rd(i32[0])
+    out[1] = libdevice.int2float_ru(i32[0])
+    out[2] = libdevice.uint2float_rd(u32[0])
+    out[3] = libdevice.uint2float_ru(u32[0])
+    out[4] = libdevice.ll2double_rd(i64[0])
+    out[5] = libdevice.ll2double_ru(i64[0])
+    out[6] = libdevice.ull2float_rz(u64[0])
+    out[7] = libdevice.ull2float_ru(u64[0])
+
+
+def test_largest_integers_are_rounded_in_the_direction(runner):
+    numbers = [np.array([np.iinfo(each).max], each) for each in ("i4", "u4", "i8", "u8")]
+    *_, out = runner.run(largest, 1, 1, *numbers, np.zeros(8))
+    above = [2.0**bits for bits in (31, 32, 63, 64)]
+    steps = [2.0**7, 2.0**8, 2.0**10, 2.0**40]
+    below = [limit - step for limit, step in zip(above, steps, strict=True)]
+    assert out[0::2].tolist() == below
+    assert out[1::2].tolist() == above
+
+
+@cuda.jit
 def counted(count, out):
     out[0] = libdevice.double2float_ru(cuda.atomic.add(count, 0, 1))
     out[1] = libdevice.int2float_rd(cuda.atomic.add(count, 1, 1))
