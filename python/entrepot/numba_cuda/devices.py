@@ -28,6 +28,7 @@ _chosen = threading.local()
 
 #: Names of devices that are not served, and what replaces them.
 INSTEAD = {
+    "WARP_SIZE": "cuda.warpsize in a kernel is that of its device",
     "compute_capability": "the code is made for the device it runs on; device.device has its "
     "aspects, such as has_aspect_fp64",
 }
@@ -175,7 +176,10 @@ class DeviceList:
         return len(every_device())
 
     def __getitem__(self, number: int) -> Device:
-        return every_device()[number]
+        devices = every_device()
+        if not -len(devices) <= number < len(devices):
+            raise IndexError(f"cuda.gpus has {len(devices)} devices, and no number {number}")
+        return devices[number]
 
     def __iter__(self) -> Iterator[Device]:
         return iter(every_device())

@@ -38,6 +38,8 @@ def _numpy_dtype(dtype: Dtype) -> np.dtype[Any]:
 
 
 def _loops(signatures: Any) -> list[Loop]:
+    if not signatures:  # an empty tuple is also a signature
+        return []
     given = [signatures] if is_signature(signatures) else list(signatures)
     return [signature_of(text_of(each)) for each in given]
 
@@ -164,6 +166,11 @@ class VectorizedFunction:
         """Raises TypeError if no signature holds the arguments' values, and ValueError if shapes
         do not broadcast.
         """
+        if len(args) != self._count:
+            raise TypeError(
+                f"{self.__name__}() takes {self._count} argument{'s' * (self._count != 1)}, and "
+                f"{len(args)} were given"
+            )
         arguments = Arguments(args, stream)
         if self._loops:
             place = _matching(self.__name__, self._loops, arguments.values)

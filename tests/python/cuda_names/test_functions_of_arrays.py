@@ -183,3 +183,28 @@ def test_generalized_function_of_wrong_extents_is_refused(device):
         cuda.guvectorize(["void(int64[:], int64[:])"], "n->n")(lambda a, b: None)
     with pytest.raises(ValueError, match="unknown extent"):
         cuda.guvectorize(["void(int64[:], int64[:])"], "(n)->(m)")(lambda a, b: None)
+
+
+@cuda.vectorize(target="cuda")
+def scaled(x, factor):
+    return x * factor
+
+
+@cuda.vectorize(["float32(float32, float32)"], target="cuda")
+def of_floats(x, y):
+    return x + y
+
+
+def test_vectorized_function_with_a_target_alone_infers_types(device):
+    np.testing.assert_array_equal(scaled(np.arange(4), 2), [0, 2, 4, 6])
+
+
+@pytest.mark.parametrize("function", [scaled, of_floats])
+def test_vectorized_function_with_too_few_arguments_counts(function):
+    with pytest.raises(TypeError, match=r"takes 2 arguments, and 1 were given"):
+        function(np.ones(3, "f4"))
+
+
+def test_device_beyond_the_list_is_an_index_error():
+    with pytest.raises(IndexError, match=r"cuda.gpus has \d devices, and no number 99"):
+        cuda.gpus[99]
