@@ -27,8 +27,8 @@ using ir::Op;
 using ir::Statement;
 
 // Larger kernels have enough independent work for a thread, and need the registers for it.
-constexpr int max_operations = 64;
-constexpr int max_operations_of_groups = 256;
+constexpr int max_coarsened_operations = 64;
+constexpr int max_coarsened_group_operations = 256;
 
 const Type boolean = scalar_type(dtypes::boolean);
 
@@ -100,7 +100,7 @@ bool returns_by_guards_only(const std::vector<Statement> &body) {
 }
 
 bool is_short_and_cheap(const ir::Module &module) {
-    bool is_cheap = count_operations(module) <= max_operations;
+    bool is_cheap = count_operations(module) <= max_coarsened_operations;
     for (const ir::Function &function : module.functions) {
         ir::for_each_statement(function.body,
                                [&](const Statement &each) { is_cheap &= !ir::is_loop(each); });
@@ -355,7 +355,7 @@ bool can_coarsen(const ir::Module &module, const Target &target) {
     ir::for_each_statement(kernel.body,
                            [&](const Statement &each) { returns |= each.act == Act::return_; });
     return module.has_barriers && target.dimensions > 1 && !returns &&
-           count_operations(module) <= max_operations_of_groups && shares_local_loads(kernel);
+           count_operations(module) <= max_coarsened_group_operations && shares_local_loads(kernel);
 }
 
 void coarsen(ir::Module &module) { Coarsening(module).run(); }

@@ -7,7 +7,6 @@
 #include "kernel/passes/uniform.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <set>
 #include <span>
 #include <utility>
@@ -83,8 +82,8 @@ void remove_divergent_continues(ir::Module &module) {
             loops.push_back(&each);
     });
     // Inner loops come after the loops around them, whose change would move them.
-    for (Statement *loop : loops | std::views::reverse)
-        loop->body = without_continue(std::move(loop->body));
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
+        (*loop)->body = without_continue(std::move((*loop)->body));
 }
 
 }  // namespace entrepot::kernel
