@@ -116,14 +116,20 @@ bool is_item_class(PyObject *object) {
                             reinterpret_cast<PyTypeObject *>(language().item));
 }
 
-// The parameter's entry in the function's __annotations__, if there is one.
+// The parameter's entry in the function's __annotations__, if there is one. Python 3.14 evaluates
+// them here, and their names may not exist.
 Reference annotation_of(PyObject *function, const std::string &name) {
     const Reference annotations(PyObject_GetAttr(function, annotations_name));
-    if (!annotations || !PyDict_Check(annotations.get())) {
-        PyErr_Clear();
+    if (!annotations && !PyErr_ExceptionMatches(PyExc_NameError) &&
+        !PyErr_ExceptionMatches(PyExc_AttributeError))
+        throw PythonError{};
+    PyErr_Clear();
+    if (!annotations || !PyDict_Check(annotations.get()))
         return {};
-    }
-    PyObject *const found = PyDict_GetItemString(annotations.get(), name.c_str());
+    const Reference key = checked(PyUnicode_FromString(name.c_str()));
+    PyObject *const found = PyDict_GetItemWithError(annotations.get(), key.get());
+    if (!found && PyErr_Occurred())
+        throw PythonError{};
     return found ? Reference::borrow(found) : Reference();
 }
 
