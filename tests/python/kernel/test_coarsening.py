@@ -187,7 +187,7 @@ def test_product_with_shared_tiles_equals_numpys(backend):
 @every_dialect
 @pytest.mark.parametrize("local", [(8, 64), (16, 16), (6, 64)])
 def test_ids_within_groups_are_those_of_work_items(backend, local):
-    columns = 192
+    columns = 64
     rows = -(-size_for(backend, 96 * columns) // columns // 48 + 1) * 48
     shared = np.arange(TILE)
     shared[3] = -1
@@ -200,7 +200,7 @@ def test_ids_within_groups_are_those_of_work_items(backend, local):
 
 @every_dialect
 def test_jump_of_some_work_items_concerns_them_alone(backend):
-    columns = 192
+    columns = 64
     rows = -(-size_for(backend, 32 * columns) // columns // 16 + 1) * 16
     zeros, shared = np.zeros((rows, columns), "i8"), np.arange(TILE)
     out, _ = backend.run(with_jumps, (rows, columns), (8, 64), zeros, shared)
