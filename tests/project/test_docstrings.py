@@ -163,6 +163,29 @@ def test_examples_run(documented: Documented) -> None:
     assert not failures_of(documented)
 
 
+#: Modules whose names the reference does not list one by one.
+MODULES = [
+    "entrepot.kernel.tile",
+    "entrepot.numba_cuda",
+    *(
+        f"entrepot.numba_cuda.{name}"
+        for name in ("arrays", "devices", "dispatcher", "random", "reduction", "streams", "ufuncs")
+    ),
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_module_run(name: str) -> None:
+    module = import_module(name)
+    found = {name: module} | {f"{name}.{each}": value for each, value in vars(module).items()}
+    documented = [
+        Documented(each, inspect.getdoc(value) or "", None) for each, value in found.items()
+    ]
+    with_examples = [each for each in documented if ">>> " in each.docstring]
+    assert with_examples
+    assert "".join(map(failures_of, with_examples)) == ""
+
+
 def test_wrong_example_is_reported() -> None:
     assert "Expected:" in failures_of(Documented("wrong", ">>> 1 + 1\n3", None))
 

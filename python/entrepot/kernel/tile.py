@@ -24,7 +24,7 @@ Examples
 ...         tile.matmul(a_tile, b_tile, total)
 ...         ek.barrier()
 ...     tile.store(c, (row, column), total)
->>> a, b = ep.ones((40, 24), "float32", device="host"), ep.ones((24, 50), "float32", device="host")
+>>> a, b = (ep.full(shape, 1, "float32", device="host") for shape in ((40, 24), (24, 50)))
 >>> c = ep.zeros((40, 50), "float32", device="host")
 >>> matmul[(2, 2 * 32), (1, 32)](c, a, b).wait()
 >>> bool((c.numpy() == 24).all())
@@ -85,7 +85,7 @@ Examples
 >>> @ek.kernel
 ... def clear(out):
 ...     tile.store(out, (0, 0), tile.zeros((16, 16)))
->>> out = ep.ones((16, 16), "float32", device="host")
+>>> out = ep.full((16, 16), 1, "float32", device="host")
 >>> clear[32, 32](out).wait()
 >>> float(out.numpy().sum())
 0.0

@@ -129,6 +129,19 @@ inline bool has_tiles(const Module &module) {
                                [](const Root &root) { return !root.type.tile.empty(); });
 }
 
+// True if one of the statements, or a nested one, is a barrier or a group function.
+inline bool has_barrier(std::span<const Statement> statements) {
+    bool found = false;
+    for_each_statement(statements, [&](const Statement &each) {
+        found |= each.act == Act::barrier || is_group_function(each);
+    });
+    return found;
+}
+
+inline bool has_barrier(const Statement &statement) {
+    return has_barrier(std::span(&statement, 1));
+}
+
 // True for checks of debug builds.
 inline bool is_check(const Expression &expression) {
     return expression.op == Op::bound_check || expression.op == Op::assertion;

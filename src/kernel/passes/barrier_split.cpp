@@ -12,14 +12,6 @@ namespace {
 
 using Variables = BarrierSplit::Variables;
 
-bool contains_barrier(const ir::Statement &statement) {
-    bool found = false;
-    ir::for_each_statement(std::span(&statement, 1), [&](const ir::Statement &each) {
-        found |= each.act == ir::Act::barrier || ir::is_group_function(each);
-    });
-    return found;
-}
-
 bool is_pure(const ir::Expression &expression) {
     bool pure = true;
     ir::for_each_within(expression, [&](const ir::Expression &each) {
@@ -108,7 +100,7 @@ bool BarrierSplit::mark_group_statements(const ir::Statement &statement,
         of_group = loop != nullptr && group_statements_.contains(loop);
     if (statement.act == ir::Act::return_)
         of_group = group_statements_.contains(&statement);
-    if (ir::is_loop(statement) && contains_barrier(statement))
+    if (ir::is_loop(statement) && ir::has_barrier(statement))
         group_statements_.insert(&statement);  // inserted before its exits are examined
     for (const auto *list : {&statement.body, &statement.otherwise})
         for (const ir::Statement &inner : *list)
@@ -132,7 +124,7 @@ void BarrierSplit::find_group_statements() {
                 open_returns.clear();
             }
             const bool within =
-                in_synchronized_loop || (ir::is_loop(statement) && contains_barrier(statement));
+                in_synchronized_loop || (ir::is_loop(statement) && ir::has_barrier(statement));
             self(self, statement.body, within);
             self(self, statement.otherwise, within);
         }

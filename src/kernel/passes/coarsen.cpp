@@ -37,15 +37,7 @@ bool is_id_along_first(const Expression &expression) {
            (expression.text == "global_id" || expression.text == "local_id");
 }
 
-bool has_barrier(const Statement &statement) {
-    bool found = false;
-    ir::for_each_statement(std::span(&statement, 1),
-                           [&](const Statement &each) { found |= each.act == Act::barrier; });
-    return found;
-}
-
-// Conditions and loads of a division are cheap, functions such as exp() are not: they keep the
-// processor busy, so that nothing has to overlap.
+// Functions such as exp() keep the processor busy, so that loads need not overlap.
 bool is_expensive(const Expression &expression) {
     constexpr std::string_view cheap[] = {"abs", "copysign", "floor", "fma", "max", "min"};
     return expression.op == Op::power ||
@@ -53,8 +45,8 @@ bool is_expensive(const Expression &expression) {
             std::ranges::find(cheap, expression.text) == std::end(cheap));
 }
 
-// Work-items of a thread cannot wait for each other. Their number in a sub-group would change. A
-// statement that only some of them execute must not leave the kernel for all.
+// Work-items of a thread cannot wait for each other, as they may do by atomics and fences. The
+// sub-groups would have other work-items, and lines that print another order.
 bool keeps_meaning(const ir::Module &module) {
     bool keeps = true;
     const auto check_expression = [&](const Expression &each) {
@@ -89,7 +81,7 @@ bool is_guard(const Statement &statement) {
            statement.body[0].act == Act::return_;
 }
 
-// Only guards at the beginning of the kernel's blocks return: `if i >= n: return`.
+// True if only guards return, such as `if i >= n: return` outside of other conditions.
 bool returns_by_guards_only(const std::vector<Statement> &body) {
     std::size_t returns = 0, guards = 0;
     ir::for_each_statement(body,
@@ -133,7 +125,7 @@ bool shares_local_loads(const ir::Function &kernel) {
     } while (dependent.size() != before);
     bool shares = false;
     ir::for_each_statement(kernel.body, [&](const Statement &loop) {
-        if (!ir::is_loop(loop) || has_barrier(loop))
+        if (!ir::is_loop(loop) || ir::has_barrier(loop))
             return;
         ir::for_each_expression(loop.body, [&](const Expression &each) {
             shares |= each.op == Op::load && kernel.roots[each.id].type.space == Space::local &&
@@ -228,7 +220,7 @@ private:
             const bool is_jump = each.act == Act::break_ || each.act == Act::continue_;
             if (is_jump || each.act == Act::barrier) {
                 result.push_back(each);
-            } else if (has_barrier(each) || is_common_loop(each) || jumps_out(each)) {
+            } else if (ir::has_barrier(each) || is_common_loop(each) || jumps_out(each)) {
                 Statement common = each;
                 for (Expression &expression : common.expressions) {
                     ENTREPOT_ASSERT(!uniformity_.is_divergent(expression));

@@ -20,14 +20,6 @@ using ir::Act;
 using ir::Statement;
 using Block = std::vector<Statement>;
 
-bool has_barrier(std::span<const Statement> statements) {
-    bool found = false;
-    ir::for_each_statement(statements, [&](const Statement &each) {
-        found |= each.act == Act::barrier || ir::is_group_function(each);
-    });
-    return found;
-}
-
 // True if a statement of the block continues the loop around it.
 template <class Matches> bool continues(const Block &block, const Matches &matches) {
     return std::ranges::any_of(block, [&](const Statement &each) {
@@ -52,7 +44,7 @@ Block without_continue(Block block) {
         const std::span<const Statement> rest(each + 1, block.end());
         const bool may_continue =
             each->act == Act::if_ && (continues(each->body) || continues(each->otherwise));
-        if (!may_continue || has_barrier(std::span(&*each, 1)) || has_barrier(rest))
+        if (!may_continue || ir::has_barrier(*each) || ir::has_barrier(rest))
             continue;
         for (Block *branch : {&each->body, &each->otherwise}) {
             branch->insert(branch->end(), rest.begin(), rest.end());
@@ -78,7 +70,7 @@ void remove_divergent_continues(ir::Module &module) {
     const auto is_divergent = [&](const Statement &each) { return divergent.contains(&each); };
     std::vector<Statement *> loops;
     ir::for_each_statement(module.kernel().body, [&](Statement &each) {
-        if (ir::is_loop(each) && has_barrier(each.body) && continues(each.body, is_divergent))
+        if (ir::is_loop(each) && ir::has_barrier(each.body) && continues(each.body, is_divergent))
             loops.push_back(&each);
     });
     // Inner loops come after the loops around them, whose change would move them.

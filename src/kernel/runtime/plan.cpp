@@ -36,9 +36,9 @@ bool is_same(const ep_range &one, const ep_range &other) noexcept {
 // ------------------------------------------------------------------------- plan
 
 Plan::Plan(const Specialization &made, const Queue &queue, const ep_range &asked,
-           const ep_range &chosen, std::span<const Argument> arguments)
+           const ep_range &threads, std::span<const Argument> arguments)
     : made_(made), context_(queue.context()), device_(queue.device()), asked_(asked),
-      chosen_(chosen) {
+      threads_(threads) {
     ENTREPOT_ASSERT(made.accesses.size() == arguments.size());
     for (std::uint32_t i = 0; i < arguments.size(); ++i) {
         const Argument &each = arguments[i];
@@ -50,7 +50,7 @@ Plan::Plan(const Specialization &made, const Queue &queue, const ep_range &asked
             uses_.push_back({nullptr, made.accesses[i], i});
     }
     for (const CompiledParameter &parameter : made.compiled.parameters) {
-        ep_argument value = value_of(parameter, arguments, asked_, group_size(chosen), nullptr);
+        ep_argument value = value_of(parameter, arguments, asked_, group_size(threads), nullptr);
         if (parameter.what == What::extent)
             value.value =
                 argument_keys_[parameter.argument].layout.shape().data() + parameter.dimension;
@@ -117,7 +117,7 @@ bool Plan::same_buffers_as_last(std::span<const Argument> arguments) const noexc
     }
     for (ArrayUse &each : uses_)
         each.array = arguments[each.position].array;
-    return relaunch(made_.kernel, queue, chosen_, parameters_, uses_);
+    return relaunch(made_.kernel, queue, threads_, parameters_, uses_);
 }
 
 // ------------------------------------------------------------------------ plans
@@ -144,9 +144,9 @@ PlanCache::Slot *PlanCache::lock_slot(const ep_range &asked,
 }
 
 void PlanCache::insert(const Specialization &made, const Queue &queue, const ep_range &asked,
-                       const ep_range &chosen, std::span<const Argument> arguments) noexcept {
+                       const ep_range &threads, std::span<const Argument> arguments) noexcept {
     constexpr std::uint8_t max_misses = 2;  // consecutive misses that replace an unused plan
-    if (!can_be_planned(made, queue, chosen, arguments))
+    if (!can_be_planned(made, queue, threads, arguments))
         return;
     const Lease lease(lock_slot(asked, arguments));
     if (!lease.slot_)
@@ -158,7 +158,7 @@ void PlanCache::insert(const Specialization &made, const Queue &queue, const ep_
     if (is_in_use)
         return;
     try {
-        lease.slot_->plan = std::make_unique<Plan>(made, queue, asked, chosen, arguments);
+        lease.slot_->plan = std::make_unique<Plan>(made, queue, asked, threads, arguments);
         lease.slot_->misses = 0;
     } catch (...) {
         // The launch itself succeeded, and the next one can try again.

@@ -30,12 +30,12 @@ struct Specialization;
 // shape. Array addresses and scalar values may differ from launch to launch.
 class Plan {
 public:
-    // `asked` is the requested range, `chosen` that of the threads with a local range.
+    // `asked` is the requested range, `threads` that of the threads with a local range.
     //
     // Requires: a launch with these arguments has passed its checks.
     // Lifetime: `made` outlives the plan.
     Plan(const Specialization &made, const Queue &queue, const ep_range &asked,
-         const ep_range &chosen, std::span<const Argument> arguments);
+         const ep_range &threads, std::span<const Argument> arguments);
     Plan(const Plan &) = delete;
     Plan &operator=(const Plan &) = delete;
 
@@ -76,7 +76,7 @@ private:
     const Specialization &made_;
     const Context context_;
     const Device device_;
-    const ep_range asked_, chosen_;
+    const ep_range asked_, threads_;
     std::vector<ArgumentKey> argument_keys_;  // by argument
     // of the last launch; extents and strides are those of `argument_keys_`
     std::vector<ep_argument> parameters_;
@@ -130,7 +130,7 @@ public:
     //
     // Lifetime: `made` outlives the cache.
     void insert(const Specialization &made, const Queue &queue, const ep_range &asked,
-                const ep_range &chosen, std::span<const Argument> arguments) noexcept;
+                const ep_range &threads, std::span<const Argument> arguments) noexcept;
 
 private:
     // Locks the only slot that a launch may use. Returns: nullptr if it is locked.
