@@ -207,7 +207,7 @@ constexpr MathWords math_table[] = {
 // one is NaN; C's do not. C lacks the other functions.
 constexpr std::string_view own_functions[] = {"min",       "max",      "minimum", "maximum",
                                               "gcd",       "lcm",      "isqrt",   "perm",
-                                              "factorial", "exponent", "comb"};
+                                              "factorial", "exponent", "comb",    "bitwise_count"};
 
 constexpr std::string_view reserved[] = {
     // C and C++

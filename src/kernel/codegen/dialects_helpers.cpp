@@ -265,6 +265,39 @@ FUNCTION T lcm_NAME(T a, T b) {
     return (T)(common == 0 ? 0 : 1u * (a / common) * b);
 })",
       "gcd"}},
+    // The bits of the absolute value, as in NumPy.
+    {For::integer,
+     host,
+     {"bitwise_count", R"(
+FUNCTION unsigned char bitwise_count_NAME(T a) {
+    U magnitude = a < 0 ? (U)(0 - (U)a) : (U)a;
+    return (unsigned char)__builtin_popcountll(magnitude);
+})",
+      ""}},
+    {For::integer,
+     opencl,
+     {"bitwise_count", R"(
+FUNCTION unsigned char bitwise_count_NAME(T a) {
+    U magnitude = a < 0 ? (U)(0 - (U)a) : (U)a;
+    return (unsigned char)popcount(magnitude);
+})",
+      ""}},
+    {For::integer,
+     sycl,
+     {"bitwise_count", R"(
+FUNCTION unsigned char bitwise_count_NAME(T a) {
+    U magnitude = a < 0 ? (U)(0 - (U)a) : (U)a;
+    return (unsigned char)sycl::popcount(magnitude);
+})",
+      ""}},
+    {For::integer,
+     cuda | hip,
+     {"bitwise_count", R"(
+FUNCTION unsigned char bitwise_count_NAME(T a) {
+    U magnitude = a < 0 ? (U)(0 - (U)a) : (U)a;
+    return (unsigned char)__popcll(magnitude);
+})",
+      ""}},
     {For::integer,
      everywhere,
      {"isqrt", R"(

@@ -132,6 +132,7 @@ constexpr auto rows = [] {
         FunctionRow{"numpy.arctan", Rule::floating, "x", "atan"},
         FunctionRow{"numpy.arctan2", Rule::floating, "y, x", "atan2"},
         FunctionRow{"numpy.arctanh", Rule::floating, "x", "atanh"},
+        FunctionRow{"numpy.bitwise_count", Rule::integral, "x", "bitwise_count"},
         FunctionRow{"numpy.cbrt", Rule::floating, "x", "cbrt"},
         FunctionRow{"numpy.ceil", Rule::floating, "x", "ceil"},
         FunctionRow{"numpy.clip", Rule::expanded, "a, a_min, a_max", ""},

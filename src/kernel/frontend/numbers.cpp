@@ -51,6 +51,9 @@ Value Lowering::call_integral(const FunctionRow &row, const Node &node,
     Value result = made(as(values[0], type.dtype).expression, type.weak);
     if (values.size() == 1 && row.text == "isqrt")
         return called(row.text, {result.expression});
+    if (row.text == "bitwise_count")
+        return made(
+            build::math("bitwise_count", scalar_type(dtypes::uint8), node.at, {result.expression}));
     if (values.size() == 1)
         return row.rule == Rule::counting
                    ? called("factorial", {result.expression})

@@ -101,6 +101,28 @@ def test_integer_functions(backend, dtype):
 
 
 @dppy.kernel
+def counts_bits(out, a):
+    i = dppy.get_global_id(0)
+    out[i] = np.bitwise_count(a[i])
+
+
+@every_dialect
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"]
+)
+def test_bitwise_count_of_each_width_is_the_number_of_set_bits(backend, dtype):
+    if dtype == "bool":
+        a = np.array([False, True])
+    else:
+        limits = np.iinfo(dtype)
+        a = np.array([0, 1, 2, 7, 100, limits.max, limits.max - 1, limits.min], dtype)
+        if limits.min:
+            a = np.append(a, np.array([-1, -2, -100, limits.min + 1], dtype))
+    out, _ = backend.run(counts_bits, a.size, None, np.zeros(a.size, "u1"), a)
+    assert out.tolist() == [int(x).bit_count() for x in a.tolist()]
+
+
+@dppy.kernel
 def of_parts(out, exponents, x, y, scale):
     i = dppy.get_global_id(0)
     mantissa, exponent = math.frexp(x[i])

@@ -73,6 +73,15 @@ TEST_CASE("integer functions keep a type, counting ones return int64") {
           "  o[2] = 1\n");
 }
 
+TEST_CASE("bitwise_count of an integer of any width returns uint8") {
+    CHECK(lowered({"k", "s"}, {array(i32), array(u8)},
+                  {assign(at("k", 0), call("numpy.bitwise_count", {at("k", 0)})),
+                   assign(at("s", 0), call("numpy.bitwise_count", {at("s", 0)}))}) ==
+          "kernel k(k: int32[::1], s: uint8[::1])\n"
+          "  k[0] = int32(bitwise_count(k[0]))\n"
+          "  s[0] = bitwise_count(s[0])\n");
+}
+
 TEST_CASE("functions of tuples are expanded into their items") {
     CHECK(lowered({"a"}, {array(f32)},
                   {assign(at("a", 0), call("math.prod", {tuple({at("a", 0), at("a", 1), 3})})),
