@@ -133,11 +133,9 @@ def bandwidth() -> list[Result]:
 _SCANS = [
     ("inclusive_scan", "inclusive_scan(x, out=out)", "cupy.cumsum(c, out=c_out)", 0.9),
 ]
-# A pass takes as long for elements of 8 bytes as for those of 4, so its instructions bound it. CUB
-# ranks elements by ballots, which the kernel language lacks.
 _SORTS = [
-    ("sort", "sort(x)", "cupy.sort(c)", 0.4),
-    ("argsort", "argsort(x)", "cupy.argsort(c)", 0.5),
+    ("sort", "sort(x)", "cupy.sort(c)", 0.9),
+    ("argsort", "argsort(x)", "cupy.argsort(c)", 0.9),
 ]
 _OF_SQUARES = [
     (f"{name} along axis {axis}", f"{ours}(x{middle}, axis={axis})", f"c.{peer}(axis={axis})", 0.9)

@@ -41,6 +41,7 @@ class CallableModule(ModuleType):
         fast_math: bool = False,
         dialect: Dialect | None = None,
         access_types: Mapping[str, Sequence[str]] | None = None,
+        max_registers: int = 0,
     ) -> Callable[[Callable[..., None]], KernelFunction]: ...
     def __call__(self, function: Any = None, /, **options: Any) -> Any:
         """``kernel(function, **options)``."""

@@ -112,6 +112,7 @@ class KernelFunction(PythonKernel):
         debug: bool | None = None,
         fast_math: bool | None = None,
         dialect: Dialect | None = None,
+        max_registers: int | None = None,
     ) -> KernelFunction:
         """Make a kernel of the same function with other options; None keeps an option's value.
 
@@ -125,6 +126,9 @@ class KernelFunction(PythonKernel):
         dialect : str, optional
             The language of the generated code, if the device supports several: 'opencl-c', 'sycl',
             'cuda', 'hip' or 'c++'. A launch raises DeviceError if the device does not build it.
+        max_registers : int, optional
+            The most registers of a thread, on CUDA devices. With fewer registers more groups run
+            at once. 0 leaves the choice to the compiler. Other devices ignore it.
 
         Returns
         -------
@@ -150,7 +154,12 @@ class KernelFunction(PythonKernel):
         Traceback (most recent call last):
         IndexError: ...index 4 is out of bounds...
         """
-        given = {"debug": debug, "fast_math": fast_math, "dialect": dialect}
+        given = {
+            "debug": debug,
+            "fast_math": fast_math,
+            "dialect": dialect,
+            "max_registers": max_registers,
+        }
         return _make(
             self.function,
             self._chosen | {name: value for name, value in given.items() if value is not None},
@@ -422,6 +431,7 @@ def kernel(
     fast_math: bool = False,
     dialect: Dialect | None = None,
     access_types: Mapping[str, Sequence[str]] | None = None,
+    max_registers: int = 0,
 ) -> Callable[[Callable[..., None]], KernelFunction]: ...
 def kernel(function: Any = None, /, **options: Any) -> Any:
     """Make a function a kernel.
@@ -450,6 +460,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     access_types : dict, optional
         An option of numba-dppy: names of parameters by 'read_only', 'write_only' and 'read_write'.
         It has no effect, because the compiler finds the accesses itself.
+    max_registers : int, optional
+        See KernelFunction.options(). The default is 0.
 
     Returns
     -------
@@ -479,11 +491,11 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     >>> y.numpy().tolist()
     [7.0, 7.0, 7.0, 7.0]
     """
-    unknown = set(options) - {"debug", "fast_math", "dialect", "access_types"}
+    unknown = set(options) - {"debug", "fast_math", "dialect", "access_types", "max_registers"}
     if unknown:
         raise TypeError(
-            f"kernel() has no option {', '.join(sorted(unknown))}: debug, fast_math, dialect and "
-            "access_types are its options"
+            f"kernel() has no option {', '.join(sorted(unknown))}: debug, fast_math, dialect, "
+            "access_types and max_registers are its options"
         )
     access_types = options.pop("access_types", None) or {}
     chosen = {name: value for name, value in options.items() if value is not None}

@@ -1002,7 +1002,38 @@ _GROUP = {
         "[False, False, False, False]",
     ),
 }
-_SHUFFLES = {
+_BALLOT = f"""\
+The work-items of the sub-group for which the condition holds.
+
+Called as ``sub_group.ballot(condition)``.
+
+Parameters
+----------
+condition : bool
+    The condition of this work-item.
+
+Returns
+-------
+uint64
+    A bit for each work-item, the lowest one for the first. One result for all of them.
+
+{_OUTSIDE}
+
+Examples
+--------
+>>> from entrepot import kernel as ek
+>>> @ek.kernel
+... def vote(numbers, out):
+...     i = ek.get_global_id(0)
+...     out[i] = ek.sub_group.ballot(numbers[i] > 2)
+>>> numbers = ep.asarray(np.array([3, 1, 4, 2]))
+>>> out = ep.zeros(4, "uint64", device="host")
+>>> vote[4, 4](numbers, out).wait()
+>>> out.numpy().tolist()
+[5, 5, 5, 5]
+"""
+_OF_SUB_GROUPS = {
+    "ballot": _BALLOT,
     "shuffle": _MOVED.format(
         "sub_group",
         "sub-group",
@@ -1072,9 +1103,10 @@ sub_group = Namespace(
     _TOGETHER.format(
         "sub_group",
         "sub-group",
-        "``any``, ``all``, ``shuffle``,\n``shuffle_xor``, ``shuffle_up`` and ``shuffle_down``",
+        "``any``, ``all``, ``ballot``,\n``shuffle``, ``shuffle_xor``, ``shuffle_up`` and "
+        "``shuffle_down``",
     ),
-    {name: doc.format("sub_group", "sub-group") for name, doc in _GROUP.items()} | _SHUFFLES,
+    {name: doc.format("sub_group", "sub-group") for name, doc in _GROUP.items()} | _OF_SUB_GROUPS,
 )
 
 dot = Builtin(

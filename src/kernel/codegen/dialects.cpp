@@ -492,6 +492,7 @@ constexpr std::string_view reserved[] = {
     "radians",
     "smoothstep",
     "shuffle",
+    "ballot",
     "any",
     "all",
     "bitselect",

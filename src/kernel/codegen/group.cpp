@@ -297,6 +297,8 @@ std::string DeviceEmitter::cuda_group(const ir::Expression &call,
         return std::string("(bool)__syncthreads_") + (name == "any" ? "or(" : "and(") + values[0] +
                ")";
     }
+    if (name == "ballot")
+        return "__ballot" + begin + values[0] + ")";
     if (name == "broadcast" && !in_sub_group)
         return add_block_function(name, "", dtype) + "(" + values[0] + ", " + values[1] + ")";
     if (name == "broadcast" || name.starts_with("shuffle")) {

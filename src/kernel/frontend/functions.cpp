@@ -220,6 +220,7 @@ constexpr auto rows = [] {
         FunctionRow{"group.reduce", Rule::group, "value, operation=", "reduce"},
         FunctionRow{"sub_group.all", Rule::group, "condition", "all"},
         FunctionRow{"sub_group.any", Rule::group, "condition", "any"},
+        FunctionRow{"sub_group.ballot", Rule::group, "condition", "ballot"},
         FunctionRow{"sub_group.broadcast", Rule::group, "value, index=", "broadcast"},
         FunctionRow{"sub_group.exclusive_scan", Rule::group, "value, operation=", "exclusive_scan"},
         FunctionRow{"sub_group.inclusive_scan", Rule::group, "value, operation=", "inclusive_scan"},

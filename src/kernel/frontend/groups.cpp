@@ -251,12 +251,42 @@ Value Lowering::call_atomic(const FunctionRow &row, const Node &node,
     return value;
 }
 
+// Only the dialects of GPUs have ballots. The others combine one bit of each work-item.
+Value Lowering::ballot(const Value &condition, Position at) {
+    const bool is_native = target_.dialect == Dialect::cuda || target_.dialect == Dialect::hip;
+    const Type mask = scalar_type(dtypes::uint64);
+    ir::Expression call = build::of(ir::Op::group, mask, at, {condition.expression});
+    call.scope = ir::Scope::sub_group;
+    call.text = "ballot";
+    if (!is_native) {
+        call.text = "reduce";
+        call.operation = "or";
+        ir::Expression lane = build::of(ir::Op::index, scalar_type(dtypes::int64), at, {});
+        lane.text = "sub_group_local_id";
+        const auto number = [&](std::int64_t value) {
+            return build::converted(build::integer(value, at), dtypes::uint64);
+        };
+        call.operands[0] =
+            build::of(ir::Op::select, mask, at,
+                      {condition.expression,
+                       build::of(ir::Op::shift_left, mask, at,
+                                 {number(1), build::converted(std::move(lane), dtypes::uint64)}),
+                       number(0)});
+    }
+    changes_memory_ = true;
+    Value result = made(std::move(call));
+    result.has_effect = true;
+    return result;
+}
+
 Value Lowering::call_group(const FunctionRow &row, const Node &node,
                            std::span<const Node *const> arguments) {
     const bool of_group = row.name.starts_with("group.");
     const bool is_vote = row.text == "any" || row.text == "all";
     const bool combines = row.text == "reduce" || row.text.ends_with("_scan");
     Value value = scalar_value(*arguments[0]);
+    if (row.text == "ballot")
+        return ballot(truth_of(value), node.at);
     if (is_vote)
         value = truth_of(value);
     else if (is_boolean(value.expression.type.dtype))

@@ -451,6 +451,7 @@ private:
                        std::span<const Node *const> arguments);
     Value call_atomic(const FunctionRow &row, const Node &node,
                       std::span<const Node *const> arguments);
+    Value ballot(const Value &condition, Position at);
     Value call_group(const FunctionRow &row, const Node &node,
                      std::span<const Node *const> arguments);
     Value call_atomic_fence(const Node &node, std::span<const Node *const> arguments);

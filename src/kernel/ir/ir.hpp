@@ -85,9 +85,10 @@ enum class Op : std::uint8_t {
              // compare_exchange: operands are offset, expected, desired). order, scope. The value:
              // the old one
     group,   // text: "reduce", "inclusive_scan", "exclusive_scan", "broadcast", "shuffle",
-             // "shuffle_xor", "shuffle_up", "shuffle_down", "any", "all"; scope: work_group or
-             // sub_group; names which: operation ("add", "min", "max", "mul", "and", "or", "xor");
-             // operands: value (, index). Uniform control flow
+             // "shuffle_xor", "shuffle_up", "shuffle_down", "any", "all", "ballot"; scope:
+             // work_group or sub_group; names which: operation ("add", "min", "max", "mul", "and",
+             // "or", "xor"); operands: value (, index). Uniform control flow. A ballot is a mask,
+             // and for CUDA and HIP only
     bound_check,  // operands: index, extent; debug builds: the index, or 0 after a report if it is
                   // not in [0, extent)
     assertion,    // operands: condition (bool); text: the message; debug builds: a report if the

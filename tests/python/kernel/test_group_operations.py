@@ -345,6 +345,32 @@ def test_votes_and_broadcasts(backend, share):
 
 
 @dppy.kernel
+def ballots(out, ids, x):
+    i = work_item()
+    ids[0, i] = dppy.get_sub_group_id()
+    ids[1, i] = dppy.get_sub_group_local_id()
+    ids[2, i] = dppy.get_sub_group_size()
+    out[0, i] = dppy.sub_group.ballot(x[i] > 0)
+    out[1, i] = dppy.sub_group.ballot(x[i] > 0 and dppy.get_sub_group_local_id() != 1)
+    out[2, i] = dppy.sub_group.ballot(True)
+
+
+@every_backend
+def test_ballot_of_a_sub_group_has_a_bit_for_each_work_item(backend):
+    for shape, local in SHAPES:
+        size, random = int(np.prod(shape)), np.random.default_rng(2)
+        x = random.integers(-5, 5, size).astype("i4")
+        out, ids, _ = backend.run(
+            ballots, shape, local, np.zeros((3, size), "u8"), np.zeros((3, size), "i8"), x
+        )
+        for part in sub_groups_of(shape, local, ids):
+            lane = np.arange(len(part))
+            for row, holds in enumerate([x[part] > 0, (x[part] > 0) & (lane != 1), lane >= 0]):
+                mask = sum(1 << int(each) for each in lane[holds])
+                assert (out[row, part] == mask).all(), (shape, local, row)
+
+
+@dppy.kernel
 def shuffles(out, ids, x, n):
     i = work_item()
     lane, size = dppy.get_sub_group_local_id(), dppy.get_sub_group_size()

@@ -40,6 +40,18 @@ def test_module_call_refuses_like_kernel():
         ep.kernel(nopython=True)  # type: ignore[call-overload]
 
 
+def test_limit_of_registers_is_checked_and_kept_by_options():
+    @ep.kernel(max_registers=32)
+    def one(a):
+        a[dppy.get_global_id(0)] = 1
+
+    a = ep.zeros(4, "int32", device="host")
+    one.options(fast_math=True)[4](a).wait()
+    assert memoryview(a).tolist() == [1] * 4
+    with pytest.raises(ValueError, match="up to 255 registers"):
+        one.options(max_registers=256)[4](a)
+
+
 def test_callable_module_is_the_imported_module():
     assert (
         ep.kernel

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.numpy
 #: Around the edges of groups, of their tiles, and of chunks.
 SIZES = [
     *(0, 1, 2, 255, 256, 257),
-    *(common.TILE - 1, common.TILE, common.TILE + 1, 4095, 4096, 4097),
+    *(common.TILE - 1, common.TILE, common.TILE + 1, 3841, 4095, 4096, 4097, 5121),
     *(2 * common.SMALLEST_CHUNK - 1, 2 * common.SMALLEST_CHUNK, 2 * common.SMALLEST_CHUNK + 1),
     1_000_003,
 ]
@@ -170,11 +170,19 @@ def test_next_kernel_uses_sort_without_waiting(device, parts):
 def test_sorting_kernels_have_no_races(parts, monkeypatch):
     """The simulator reports races and indices out of bounds."""
     monkeypatch.setenv("ENTREPOT_SIMULATE", "1")
-    keys = unordered("f2", common.TILE + 300)
+    keys = unordered("f2", 2 * common.TILE + 300)
     found_keys, found = sort_by_key(keys, np.arange(keys.size))
     order = expected_order(keys)
     assert_same_bits(found_keys, keys[order])
     np.testing.assert_array_equal(found, order)
+
+
+@every_device
+def test_large_sort_counts_in_words_of_64_bits(device, monkeypatch):
+    monkeypatch.setattr(sorting, "uses_groups", lambda device: True)
+    monkeypatch.setattr(sorting, "MOST_IN_32_BITS", 100)
+    values = unordered("i4", 20_000)
+    assert_same_bits(values_of(sort(on(device, values))), np.sort(values))
 
 
 @every_device

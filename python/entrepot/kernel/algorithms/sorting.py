@@ -1,9 +1,10 @@
 """``sort``, ``argsort`` and ``sort_by_key``: stable radix sorts.
 
 Elements are sorted by their bits, from the lowest to the highest digit. Each pass keeps the order
-of elements whose digits are equal. It counts the digits in each part of the array, scans the
-counts, and moves the elements of each part to their places. The parts are those of scans: chunks on
-CPUs, else tiles of work-groups.
+of elements whose digits are equal. On CPUs it counts the digits in each chunk of the array, scans
+the counts, and moves the elements of each chunk to their places. On other devices one launch counts
+the digits of all passes. In each pass, work-groups move tiles, and tell the next ones how many
+elements of each digit they have.
 
 The elements themselves are moved. Each pass computes the key of an element anew, because several
 values have the same key: -0.0 and 0.0, and all NaNs.
@@ -13,12 +14,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ..._core import Array, Dtype, Event, Queue, Scalar, empty
+from ..._core import Array, Dtype, Event, Queue, Scalar, empty, zeros
 from ..functions import DeviceFunction, KernelFunction
 from ..generated import function_of_text, kernel_of_text
+from ..language import Builtin, sub_group_barrier
 from ..reducer import uses_groups
 from .common import (
     CHUNK,
@@ -28,12 +30,25 @@ from .common import (
 )
 from .scans import sums
 
+#: The language's function of NumPy's name, which the texts of kernels call without NumPy.
+BITWISE_COUNT = Builtin("numpy.bitwise_count", "Number of bits that are set.")
+
 #: Bits of a digit. The counts of a chunk fill half of a CPU's level-1 cache.
 BITS = 8
-# In a group, each work-item has the count of a digit, and one of 16 parts of 16 work-items.
-assert GROUP == 1 << BITS == 16 * 16
+#: Work-items that rank their elements together.
+WARP = 32
+#: Elements that a work-item counts before the next ones, and groups that count on each processor.
+COUNTED = 16
+GROUPS_PER_UNIT = 8
+#: The largest size whose counts fit 32 bits beside the two flags of a state.
+MOST_IN_32_BITS = (1 << 30) - 1
+# In a group, each work-item has the count of a digit.
+assert GROUP == 1 << BITS
+assert GROUP % WARP == 0
 
-# Keys are ordered as unsigned integers are. NaNs are last, also in descending order.
+# Keys are ordered as unsigned integers are. NaNs are last, also in descending order. The keys of
+# floats from -inf to inf are 0 to twice the bits of inf. Those of all NaNs would be larger, by
+# unsigned arithmetic, and become the next number.
 _UNSIGNED = """
 def key(bits):
     return bits ^ {flip}
@@ -48,9 +63,9 @@ def key(bits):
 """
 _FLOATING = """
 def key(bits):
-    magnitude = bits & {magnitude}
-    ordered = {sign} - magnitude if bits > {sign} else {sign} + magnitude
-    return {all_bits} if magnitude > {infinity} else ordered ^ {flip}
+    ordered = {sign} + {infinity} - bits if bits >= {sign} else {infinity} + bits
+    ordered = min(ordered, {nan})
+    return {key_of_float}
 """
 
 _DIGIT = """
@@ -112,52 +127,97 @@ _PASS_ALONE = """
         {move}
 """
 
+# Each group counts all digits of every few parts.
 _COUNT_GROUPS = """
-def count_groups(keys, counts, shift):
+def count_groups(keys, totals):
     own = get_local_id(0)
-    groups = get_num_groups(0)
-    group_id = get_group_id(0)
-    bins = local.array({bins}, int32)
-    if own < {bins}:
-        bins[own] = 0
+    bins = local.array({passes} * {bins}, uint32)
+    for k in range({passes}):
+        bins[k * {bins} + own] = uint32(0)
     barrier(CLK_LOCAL_MEM_FENCE)
-    for k in range({per_item}):
-        j = group_id * {tile} + k * {group} + own
-        if j < keys.shape[0]:
-            atomic.add(bins, digit(keys[j], shift), 1)
+    for first in range(get_group_id(0) * {counted}, keys.shape[0], get_num_groups(0) * {counted}):
+        size = uint32(min(keys.shape[0] - first, {counted}))
+{counts}
     barrier(CLK_LOCAL_MEM_FENCE)
-    if own < {bins}:
-        counts[own * groups + group_id] = bins[own]
+    for k in range({passes}):
+        atomic.add(totals, k * {bins} + own, word(bins[k * {bins} + own]), order="relaxed")
+"""
+_COUNT = """
+        j = {k} * {group} + uint32(own)
+        if j < size:
+            element = keys[first + j]
+{adds}
+"""
+_ADD = """
+            atomic.add(bins, {number} * {bins} + digit(element, {number} * {bits}), uint32(1),
+                       order="relaxed", scope="work_group")
 """
 
-# The group sorts its tile in local memory by the lower half of the digit, then by the upper half.
-# So it moves elements of equal digits together. Each work-item takes consecutive elements, and
-# `places` has its number of each half digit, later the place of its next one. Elements after the
-# end of the array have the largest digit, and stay behind all others.
+# A group sorts its tile in local memory, and so moves elements of equal digits together. An element
+# goes behind all elements of lower digits, and behind those of its own digit that come before it.
+# The latter are in earlier tiles, in earlier warps of the tile, and in its own warp.
 #
-# Neighbors access different banks of local memory. For that, the tile has gaps, and neighbors take
-# chunks of the tile that are 16 chunks apart.
+# A warp is 32 consecutive work-items. Its elements are consecutive too, and its work-items take
+# every 32nd. So a mask of the work-items whose digits are equal numbers 32 elements at once.
+# Elements after the end of the array have the largest digit, and stay behind all others.
+#
+# The numbers of earlier tiles come by decoupled look-back [1]. A group publishes the number of its
+# tile in `states`. Then it adds those of the tiles before it, until it finds a sum of all of them.
+# A state has a flag and the number in one word, so that no other memory needs to be ordered. The
+# groups take tickets for their tiles. So a group waits only for groups that have started, and these
+# do not wait for it. The states of the next pass are cleared, whose memory the last pass used.
+#
+# [1] Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016.
 _MOVE_GROUPS = """
-def move_groups({parameters}, counts, shift):
+def move_groups({parameters}, totals, tickets, states, next_states, number):
     own = uint32(get_local_id(0))
-    group_id = get_group_id(0)
-    groups = get_num_groups(0)
-    begin = group_id * {tile}
-    size = uint32(min(keys.shape[0] - begin, {tile}))
-    chunk = own % 16 * 16 + own // 16
-    item = chunk * {per_item}
-    first = item + chunk + chunk // 16
-    tile = local.array({tile} + {group} + 16, unsigned)
+    ticket = local.array(1, word)
+    masks = local.array({warps} * {bins}, uint32)
+    numbers = local.array({warps} * {bins}, int16)
+    starts = local.array({bins}, word)
+    tile = local.array({tile}, unsigned)
     {order}
-    places = local.array(16 * {group}, int16)
-    starts = local.array({bins}, int64)
-{loads}
+    if own == 0:
+        ticket[0] = atomic.add(tickets, number, word(1), order="relaxed")
+    for k in range({warps}):
+        numbers[k * {group} + own] = 0
+        masks[k * {group} + own] = uint32(0)
     barrier(CLK_LOCAL_MEM_FENCE)
-{halves}
-    at = own * groups + group_id
-    start = counts[at]
-    stop = counts[at + 1] if at + 1 < len(counts) else len(keys)
-    starts[own] = start - group.exclusive_scan(int32(stop - start), "add")
+    part = int64(ticket[0])
+    shift = number * {bits}
+    begin = part * {tile}
+    size = uint32(min(keys.shape[0] - begin, {tile}))
+    bit = uint32(1) << own % 32
+    warp = own // 32 * {bins}
+    first = own // 32 * (32 * {per_item}) + own % 32
+{loads}
+{ranks}
+    barrier(CLK_LOCAL_MEM_FENCE)
+    count = int32(0)
+    for k in range({warps}):
+        of_warp = numbers[k * {bins} + own]
+        numbers[k * {bins} + own] = count
+        count += of_warp
+    own_state = part * {bins} + own
+    flag = word({of_all}) if part == 0 else word({of_tile})
+    atomic.store(states, own_state, flag | word(count), order="relaxed")
+    next_states[own_state] = word(0)
+    start = group.exclusive_scan(count, "add")
+    for k in range({warps}):
+        numbers[k * {bins} + own] += start
+    barrier(CLK_LOCAL_MEM_FENCE)
+{places}
+    before = word(0)
+    previous = part - 1
+    while previous >= 0:
+        state = atomic.load(states, previous * {bins} + own, order="relaxed")
+        if state >= {of_tile}:
+            before += state & {value}
+            previous = previous - 1 if state < {of_all} else -1
+    if part > 0:
+        atomic.store(states, own_state, before + word(count) | {of_all}, order="relaxed")
+    of_digit = group.exclusive_scan(totals[number * {bins} + own], "add")
+    starts[own] = of_digit + before - word(start)
     barrier(CLK_LOCAL_MEM_FENCE)
 {moves}
 """
@@ -165,64 +225,36 @@ def move_groups({parameters}, counts, shift):
 # The elements of the work-item are variables, so that they are in registers. Indices are unsigned
 # and of 32 bits, in which GPUs are faster; counters of loops would not be.
 _LOAD = """
-    j = {k} * {group} + own
-    tile[{at_j}] = keys[begin + j] if j < size else unsigned(0)
+    j = first + {k} * 32
+    e{k} = keys[begin + j] if j < size else unsigned(0)
+    d{k} = warp + (digit(e{k}, shift) if j < size else uint32({bins} - 1))
 """
-_HALF = """
-{loads}
-{zeros}
-{counts}
-    barrier(CLK_LOCAL_MEM_FENCE)
-    total = int32(0)
-{totals}
-    before = group.exclusive_scan(total, "add")
-{sums}
-    barrier(CLK_LOCAL_MEM_FENCE)
-{places}
-    barrier(CLK_LOCAL_MEM_FENCE)
+# The work-item with the first element of a digit counts all of them, and clears the mask for the
+# next element. The barriers are those of its warp.
+_RANK = """
+    atomic.or_(masks, d{k}, bit, order="relaxed", scope="work_group")
+    {barrier}
+    mask = masks[d{k}]
+    r{k} = uint32(numbers[d{k}]) + bitwise_count(mask & (bit - 1))
+    {barrier}
+    if mask & (bit - 1) == 0:
+        numbers[d{k}] = r{k} + bitwise_count(mask)
+        masks[d{k}] = uint32(0)
+    {barrier}
 """
-_HALF_LOAD = """
-    e{k} = tile[first + {k}]
-    p{k} = ({half} if item + {k} < size else uint32(15)) * {group} + own
-"""
-_HALF_ZERO = """
-    places[{k} * {group} + own] = 0
-"""
-_HALF_COUNT = """
-    places[p{k}] += 1
-"""
-_HALF_TOTAL = """
-    total += places[own // 16 * {group} + {k} * 16 + own % 16]
-"""
-_HALF_SUM = """
-    j = own // 16 * {group} + {k} * 16 + own % 16
-    count = places[j]
-    places[j] = before
-    before += count
-"""
-_HALF_PLACE = """
-    j = uint32(places[p{k}])
-    places[p{k}] = j + 1
-    tile[{at_j}] = e{k}
+_PLACE = """
+    j = uint32(numbers[d{k}]) + r{k}
+    tile[j] = e{k}
 """
 #: Places of the elements in the tile, for sorts that move other arrays by them.
-_ORDER_LOADS = (
-    """
-    o{k} = int16(item + {k})
-""",
-    """
-    o{k} = order[first + {k}]
-""",
-)
 _ORDER_PLACE = """
-    order[{at_j}] = o{k}
+    order[j] = first + {k} * 32
 """
-_HALVES = ("(digit(e{k}, shift) & 15)", "(digit(e{k}, shift) >> 4)")
 _MOVE = """
     j = {k} * {group} + own
     if j < size:
-        element = tile[{at_j}]
-        at = max(starts[digit(element, shift)] + j, 0)
+        element = tile[j]
+        at = starts[digit(element, shift)] + j
         {move}
 """
 
@@ -256,14 +288,15 @@ def _digit_of(dtype: Dtype, descending: bool) -> DeviceFunction:
         else _UNSIGNED
     )
     all_bits = (1 << width) - 1
+    infinity = _INFINITIES.get(name, 0)
     unsigned = Dtype(f"uint{width}")
     key = function_of_text(
         "key",
         text.format(
             sign=1 << (width - 1),
-            magnitude=all_bits >> 1,
-            all_bits=all_bits,
-            infinity=_INFINITIES.get(name),
+            infinity=infinity,
+            nan=2 * infinity + 1,
+            key_of_float=f"{2 * infinity} - ordered" if descending else "ordered",
             flip=all_bits if descending else 0,
         ),
         uint8=unsigned,
@@ -277,60 +310,82 @@ def _digit_of(dtype: Dtype, descending: bool) -> DeviceFunction:
     )
 
 
-def _per_item(dtype: Dtype) -> int:
+def _per_item(dtype: Dtype, has_order: bool) -> int:
     """Elements of each work-item of a group: their tile leaves local memory for other groups."""
-    return 16 if dtype.bits <= 32 else 8
+    if has_order:
+        return 16 if dtype.bits <= 32 else 12
+    return 20 if dtype.bits <= 32 else 15
 
 
 @functools.cache
-def _kernel(
+def _chunk_kernel(
     name: str, dtype: Dtype, descending: bool, arrays: tuple[str, ...] = ("keys",)
 ) -> KernelFunction:
-    per_item = _per_item(dtype)
-    has_order = "out_values" in arrays
-    at_j = f"j + j // {per_item} + j // {16 * per_item}"
-    j = f"begin + order[{at_j}]" if name == "move_groups" else "j"
-    move = _move({each: each for each in arrays}, j)
-    repeated = functools.partial(_repeated, per_item=per_item, group=GROUP, at_j=at_j)
     text = _TEXTS[name].format(
         bins=1 << BITS,
-        group=GROUP,
-        per_item=per_item,
-        tile=GROUP * per_item,
         parameters=", ".join(arrays),
-        order=f"order = local.array({GROUP * per_item + GROUP + 16}, int16)" if has_order else "",
+        move=_move({each: each for each in arrays}),
+    )
+    return kernel_of_text(name, text, digit=_digit_of(dtype, descending))
+
+
+@functools.cache
+def _group_kernel(
+    name: str,
+    dtype: Dtype,
+    descending: bool,
+    word: Dtype,
+    arrays: tuple[str, ...] = ("keys",),
+    barrier: str = "",
+) -> KernelFunction:
+    """A kernel of groups, with counts of the type ``word``."""
+    has_order = "out_values" in arrays
+    per_item = _per_item(dtype, has_order)
+    passes = _passes_of(dtype)
+    move = _move({each: each for each in arrays}, "begin + order[j]")
+    sizes: dict[str, object] = {
+        "bins": 1 << BITS,
+        "bits": BITS,
+        "group": GROUP,
+        "per_item": per_item,
+        "tile": GROUP * per_item,
+        "warps": GROUP // WARP,
+        "passes": passes,
+        "counted": GROUP * COUNTED,
+    }
+
+    def repeated(text: str, times: int, **names: object) -> str:
+        return "".join(text.format(k=k, **sizes, **names) for k in range(times))
+
+    adds = "".join(_ADD.format(number=number, **sizes) for number in range(passes))
+    text = _TEXTS[name].format(
+        **sizes,
+        parameters=", ".join(arrays),
+        order=f"order = local.array({GROUP * per_item}, int16)" if has_order else "",
         loads=repeated(_LOAD, per_item),
-        halves="".join(_half(number, repeated, per_item, has_order) for number in range(2)),
+        ranks=repeated(_RANK, per_item, barrier=barrier),
+        places=repeated(_PLACE + _ORDER_PLACE if has_order else _PLACE, per_item),
         moves=repeated(_MOVE, per_item, move=move),
-        move=move,
+        counts=repeated(_COUNT, COUNTED, adds=adds),
+        of_tile=1 << (word.bits - 2),
+        of_all=1 << (word.bits - 1),
+        value=(1 << (word.bits - 2)) - 1,
     )
     return kernel_of_text(
         name,
         text,
         digit=_digit_of(dtype, descending),
         unsigned=Dtype(f"uint{dtype.bits}"),
+        word=word,
         int16=Dtype("int16"),
         uint32=Dtype("uint32"),
+        bitwise_count=BITWISE_COUNT,
+        sub_group_barrier=sub_group_barrier,
     )
 
 
-def _repeated(text: str, times: int, **names: object) -> str:
-    return "".join(text.format(k=k, **names) for k in range(times))
-
-
-def _half(number: int, repeated: Callable[..., str], per_item: int, has_order: bool) -> str:
-    """The statements that sort a tile by half a digit, 0 or 1."""
-    load, place = _HALF_LOAD.replace("{half}", _HALVES[number]), _HALF_PLACE
-    if has_order:
-        load, place = load + _ORDER_LOADS[number], place + _ORDER_PLACE
-    return _HALF.format(
-        loads=repeated(load, per_item),
-        zeros=repeated(_HALF_ZERO, 16),
-        counts=repeated(_HALF_COUNT, per_item),
-        totals=repeated(_HALF_TOTAL, 16),
-        sums=repeated(_HALF_SUM, 16),
-        places=repeated(place, per_item),
-    )
+def _passes_of(dtype: Dtype) -> int:
+    return -(-dtype.bits // BITS)
 
 
 class _Buffers:
@@ -368,8 +423,7 @@ def _sort(
     ``out_payload`` receives the elements of ``payload`` in the order of the sorted ``values``, or
     their indices if there is no payload.
     """
-    by_groups = uses_groups(queue.device)
-    passes = -(-values.dtype.bits // BITS)
+    passes = _passes_of(values.dtype)
     keys = _bits_of(values)
     key_buffers = _Buffers(None if out is None else _bits_of(out), passes, queue)
     buffers = _Buffers(out_payload, passes, queue)
@@ -379,19 +433,21 @@ def _sort(
         payload_to = None
         if out_payload is not None:
             payload_to = buffers.of_pass(number, out_payload, out_payload.dtype)
-        steps.append(_Step(number * BITS, keys, to, payload, payload_to))
+        steps.append(_Step(number, keys, to, payload, payload_to))
         keys = keys if to is None else to
         payload = payload_to
-    if not by_groups and chunks_of(values.size, queue.device) == 1:
+    if uses_groups(queue.device):
+        return _sort_in_groups(steps, values.dtype, descending, queue)
+    if chunks_of(values.size, queue.device) == 1:
         return _sort_alone(steps, values.dtype, descending, queue)
-    return _sort_in_parts(steps, values.dtype, descending, queue)
+    return _sort_in_chunks(steps, values.dtype, descending, queue)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Step:
-    """A pass: the lowest bit of its digit, and the arrays that it reads and writes."""
+    """A pass: its number, and the arrays that it reads and writes."""
 
-    shift: int
+    number: int
     keys: Array
     out: Array | None
     values: Array | None
@@ -444,23 +500,52 @@ def _kernel_alone(
     return kernel_of_text("sort_alone", text, digit=_digit_of(dtype, descending))
 
 
-def _sort_in_parts(steps: list[_Step], dtype: Dtype, descending: bool, queue: Queue) -> Event:
-    by_groups = uses_groups(queue.device)
+def _sort_in_chunks(steps: list[_Step], dtype: Dtype, descending: bool, queue: Queue) -> Event:
     size = steps[0].keys.size
-    tile = GROUP * _per_item(dtype)
-    parts = -(-size // tile) if by_groups else chunks_of(size, queue.device)
-    kind = "groups" if by_groups else "chunks"
-    launched = (parts * GROUP, GROUP) if by_groups else (parts, 1)
+    chunks = chunks_of(size, queue.device)
     of_counts = "int32" if size < 1 << 31 else "int64"
-    counts = empty(parts << BITS, of_counts, queue=queue)
+    counts = empty(chunks << BITS, of_counts, queue=queue)
     last: Event
     for step in steps:
-        count = _kernel(f"count_{kind}", dtype, descending)
-        count[launched](step.keys, counts, step.shift, queue=queue, wait=False)
+        shift = step.number * BITS
+        count = _chunk_kernel("count_chunks", dtype, descending)
+        count[chunks, 1](step.keys, counts, shift, queue=queue, wait=False)
         sums().run(counts, counts, queue, start=Scalar(0, of_counts), is_exclusive=True)
         arrays = step.arrays()
-        move = _kernel(f"move_{kind}", dtype, descending, tuple(arrays))
-        last = move[launched](*arrays.values(), counts, step.shift, queue=queue, wait=False)
+        move = _chunk_kernel("move_chunks", dtype, descending, tuple(arrays))
+        last = move[chunks, 1](*arrays.values(), counts, shift, queue=queue, wait=False)
+    return last
+
+
+def _sort_in_groups(steps: list[_Step], dtype: Dtype, descending: bool, queue: Queue) -> Event:
+    size, passes = steps[0].keys.size, len(steps)
+    tiles = -(-size // (GROUP * _per_item(dtype, steps[0].out_values is not None)))
+    word = Dtype("uint32" if size <= MOST_IN_32_BITS else "uint64")
+    zeroed = zeros((passes + tiles << BITS) + passes, word, queue=queue)
+    totals, tickets = zeroed[: passes << BITS], zeroed[len(zeroed) - passes :]
+    states = zeroed[passes << BITS : passes + tiles << BITS]
+    next_states = empty(tiles << BITS, word, queue=queue)
+    groups = min(-(-size // (GROUP * COUNTED)), queue.device.max_compute_units * GROUPS_PER_UNIT)
+    count = _group_kernel("count_groups", dtype, descending, word)
+    count[groups * GROUP, GROUP](steps[0].keys, totals, queue=queue, wait=False)
+    # Warps of other devices may be smaller.
+    has_warps = queue.device.backend in ("cuda", "hip")
+    barrier = "sub_group_barrier()" if has_warps else "barrier(CLK_LOCAL_MEM_FENCE)"
+    last: Event
+    for step in steps:
+        arrays = step.arrays()
+        move = _group_kernel("move_groups", dtype, descending, word, tuple(arrays), barrier)
+        last = move[tiles * GROUP, GROUP](
+            *arrays.values(),
+            totals,
+            tickets,
+            states,
+            next_states,
+            step.number,
+            queue=queue,
+            wait=False,
+        )
+        states, next_states = next_states, states
     return last
 
 

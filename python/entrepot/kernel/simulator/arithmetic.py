@@ -417,6 +417,11 @@ def _remainder_of_c(left: Any, right: Any) -> Any:
 numpys_fmod = _met(_remainder_of_c)
 
 
+def bit_count(number: Any) -> Any:
+    """``np.bitwise_count``, which NumPy has since 2.0."""
+    return np.uint8(int(number).bit_count())
+
+
 def rounded(number: Any, ndigits: Any = None) -> Any:
     """``round``: ties to even. Returns int64, or with ``ndigits`` the number's type."""
     if ndigits is None:

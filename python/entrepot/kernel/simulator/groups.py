@@ -279,6 +279,10 @@ _OPERATIONS: dict[str, Callable[[list[Meeting]], list[Any]]] = {
     "broadcast": _broadcast,
     "any": lambda meetings: [np.bool_(any(meeting.value for meeting in meetings))] * len(meetings),
     "all": lambda meetings: [np.bool_(all(meeting.value for meeting in meetings))] * len(meetings),
+    "ballot": lambda meetings: (
+        [np.uint64(sum(1 << lane for lane, meeting in enumerate(meetings) if meeting.value))]
+        * len(meetings)
+    ),
     "shuffle": _moved(lambda lane, index: index),
     "shuffle_xor": _moved(lambda lane, mask: lane ^ mask),
     "shuffle_up": _moved(lambda lane, delta: lane - delta),

@@ -59,6 +59,7 @@ def operations(run: Run) -> dict[str, Callable[..., Any]]:
         "assertion": lambda condition, message: _check(run, condition, message),
         "dot": dot,
         "math.fma": arithmetic.MATHEMATICAL["fma"],
+        "numpy.bitwise_count": arithmetic.bit_count,
     }
 
 

@@ -65,7 +65,7 @@ _NUMPY_OWN: dict[str, Callable[..., Any]] = {
     "floor": arithmetic.mathematical(np.floor),
     "ceil": arithmetic.mathematical(np.ceil),
     "trunc": arithmetic.mathematical(np.trunc),
-    "bitwise_count": lambda value: np.uint8(int(value).bit_count()),
+    "bitwise_count": arithmetic.bit_count,
     "fmod": arithmetic.numpys_fmod,
     "power": arithmetic.power,
     "square": lambda value: arithmetic.multiply(value, value),

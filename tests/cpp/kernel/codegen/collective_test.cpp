@@ -164,17 +164,18 @@ TEST_CASE("diverged warp reconverges before a warp-level operation") {
         {"broadcast", Scope::work_group, false},     {"broadcast", Scope::sub_group, true},
         {"any", Scope::work_group, false},           {"any", Scope::sub_group, true},
         {"all", Scope::work_group, false},           {"all", Scope::sub_group, true},
-        {"shuffle", Scope::sub_group, true},         {"shuffle_xor", Scope::sub_group, true},
-        {"shuffle_up", Scope::sub_group, true},      {"shuffle_down", Scope::sub_group, true}};
+        {"ballot", Scope::sub_group, true},          {"shuffle", Scope::sub_group, true},
+        {"shuffle_xor", Scope::sub_group, true},     {"shuffle_up", Scope::sub_group, true},
+        {"shuffle_down", Scope::sub_group, true}};
     for (const Row &row : rows) {
         const std::string &name = row.name;
         CAPTURE(name);
         CAPTURE(row.scope == Scope::sub_group);
         Building build("together");
         const RootId x = build.array("x", int32, true, true);
-        const bool votes = name == "any" || name == "all",
+        const bool votes = name == "any" || name == "all" || name == "ballot",
                    moves = name == "broadcast" || name.starts_with("shuffle");
-        const Dtype dtype = votes ? boolean : int32;
+        const Dtype dtype = name == "ballot" ? uint64 : votes ? boolean : int32;
         std::vector<Expression> operands{
             votes ? operation(Op::less, boolean, {build.load(x, number(0)), number(1, int32)})
                   : build.load(x, id("global_id"))};
@@ -186,7 +187,8 @@ TEST_CASE("diverged warp reconverges before a warp-level operation") {
         const Compiled compiled = build.emitted(target_of(Dialect::cuda));
         CHECK_FALSE(has(compiled, "__activemask"));
         const std::size_t instructions = count(compiled, "__shfl") + count(compiled, "__any") +
-                                         count(compiled, "__all") + count(compiled, "__reduce_add");
+                                         count(compiled, "__all") + count(compiled, "__ballot") +
+                                         count(compiled, "__reduce_add");
         CHECK((instructions > 0) == row.is_of_warps);
         CHECK(instructions == count(compiled, "_sync(0xffffffffu, "));
     }
