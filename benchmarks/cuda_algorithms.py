@@ -91,12 +91,17 @@ def _sums(queue: ep.Queue) -> Iterator[Pair]:
         few = NUMBERS // 4
         x, y, out = (ep.full(few, 1, dtype, device=SELECTOR) for _ in range(3))
         names = _copied(3 * few, dtype) | {
+            "torch": torch, "tensors": [torch.from_dlpack(each) for each in (x, y, out)],
             "scaled": scaled, "axpy": axpy[few], "x": x, "y": y, "out": out, "queue": queue,
             "factor": np.dtype(dtype).type(2.5),
         }  # fmt: skip
         what = f"2.5 * x + y of {few:,} {dtype}"
         ours = "scaled(x, y, out=out); queue.wait()"
         yield Pair(f"{what} by vectorize, against a copy", ours, _COPY, 1.0, names)
+        peer = (
+            "torch.add(tensors[1], tensors[0], alpha=2.5, out=tensors[2]); torch.cuda.synchronize()"
+        )
+        yield Pair(f"{what} by vectorize, against PyTorch", ours, peer, 1.0, names)
         ours = "axpy(out, x, y, factor); queue.wait()"
         yield Pair(f"{what} by a kernel, against a copy", ours, _COPY, 1.0, names)
 

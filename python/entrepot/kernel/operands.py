@@ -26,6 +26,8 @@ def is_of_numpy(value: object) -> bool:
 
 def _bytes_of(array: Array) -> tuple[int, int]:
     itemsize = array.itemsize
+    if array.strides == (1,):
+        return array.data_ptr, array.data_ptr + array.nbytes
     low = high = array.data_ptr
     for extent, stride in zip(array.shape, array.strides, strict=True):
         span = stride * (extent - 1) * itemsize
@@ -40,12 +42,12 @@ def overlap(result: Array, operand: Array) -> bool:
     """True if an element may be written before it is read, which is not so if both have the same
     layout.
     """
-    if 0 in (result.size, operand.size):
+    if result.size == 0 or operand.size == 0:
         return False
-    if (result.data_ptr, result.shape, result.strides) == (
-        operand.data_ptr,
-        operand.shape,
-        operand.strides,
+    if (
+        result.data_ptr == operand.data_ptr
+        and result.shape == operand.shape
+        and result.strides == operand.strides
     ):
         return False
     (begin, end), (other_begin, other_end) = _bytes_of(result), _bytes_of(operand)
