@@ -2332,8 +2332,8 @@ class Launcher:
         (compute follows data). Without such an array it is the current queue, or
         else the default queue of the kernel's device.
     cooperative : bool, optional
-        True if all groups run at once and may wait for each other (CUDA). The
-        default is False.
+        True if all groups run at once and may wait for each other. The default is
+        False. The host runs up to 256 groups at once, and SYCL devices run 1.
     cluster : int or tuple of int, optional
         The number of groups in a cluster, an int or a tuple like the range. The
         groups of a cluster share their local memory (CUDA).
@@ -2461,6 +2461,8 @@ class PythonKernel:
         """
     def _specialize(self, device: object = None, dimensions: int | None = None) -> None:
         """Compile the kernel for its signatures."""
+    def _max_resident_groups(self, signature: object, work_items: int, local_memory: int = 0) -> int:
+        """The most groups of a cooperative launch on the current device."""
     def _range(self, index: object, /) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The global and the local range of an index in brackets."""
     def _arguments(self, name: str, parameters: tuple[str, ...], arguments: tuple[object, ...], /) -> list[Any]:

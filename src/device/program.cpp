@@ -218,6 +218,18 @@ ep_kernel Kernel::handle() const noexcept { return record_->handle; }
     return has_items;
 }
 
+std::uint64_t Kernel::max_resident_groups(std::uint64_t work_items,
+                                          std::uint64_t local_memory) const {
+    const Device &device = program().device();
+    if (work_items == 0 || work_items > info().max_work_group)
+        throw Error(ErrorKind::kernel, "kernel '", name(), "' cannot run groups of ", work_items,
+                    " work-items: ", device, " runs it in groups of 1 to ", info().max_work_group);
+    std::uint64_t groups = 0;
+    device.backend().call(&ep_backend::kernel_resident_groups, record_->handle, device.handle(),
+                          work_items, local_memory, &groups);
+    return groups;
+}
+
 [[gnu::hot]] Queue::Position Kernel::launch(const Queue &queue, const ep_range &range,
                                             std::span<const ep_argument> arguments,
                                             const ep_cooperation *cooperation) const {

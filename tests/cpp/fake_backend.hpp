@@ -822,6 +822,10 @@ inline void enter_programs(ep_backend &table) {
             *info = {device->info.max_work_group, 8, 1024, 0, 16, w.argument_count};
         });
     };
+    table.kernel_resident_groups = [](ep_kernel, ep_device, std::uint64_t, std::uint64_t,
+                                      std::uint64_t *groups) {
+        return guarded([&](World &) { *groups = 1; });
+    };
     table.kernel_release = [](ep_kernel kernel) {
         quietly([&](World &w) {
             if (--kernel->references == 0) {

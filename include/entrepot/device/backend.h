@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define EP_BACKEND_VERSION 9
+#define EP_BACKEND_VERSION 10
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
 
 typedef enum ep_status {
@@ -439,6 +439,10 @@ typedef struct ep_backend {
     ep_status (*kernel_launch)(ep_queue queue, ep_kernel kernel, const ep_range *range,
                                const ep_cooperation *cooperation, const ep_argument *arguments,
                                size_t count);
+    /* Most groups of `work_items` that a cooperative launch may have, each with `local_memory`
+     * bytes beside the kernel's own. */
+    ep_status (*kernel_resident_groups)(ep_kernel kernel, ep_device device, uint64_t work_items,
+                                        uint64_t local_memory, uint64_t *groups);
 
     /* peer */
     /* once access is enabled */

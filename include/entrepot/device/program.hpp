@@ -83,6 +83,13 @@ public:
     bool check(const Queue &queue, const ep_range &range,
                std::span<const ep_argument> arguments) const;
 
+    // Returns: the most groups of a cooperative launch on the program's device. Each has
+    //          `work_items` and that much local memory beside the kernel's own.
+    // Throws: KernelError if a group cannot have that size. DeviceError if the device has no
+    //         cooperative launches.
+    std::uint64_t max_resident_groups(std::uint64_t work_items,
+                                      std::uint64_t local_memory = 0) const;
+
     // Submits the kernel to the queue and returns its position there. The caller orders the memory
     // that arguments point to (Operation). With a cooperation, the groups work together.
     // Throws: KernelError, with both numbers, if range or arguments contradict the kernel or the

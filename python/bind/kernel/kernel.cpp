@@ -489,6 +489,34 @@ PyObject *specialize(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     });
 }
 
+const Parameters of_resident("_max_resident_groups", 3, 2,
+                             {"signature", "work_items", "local_memory"});
+
+// Compiles for the signature, and asks how many groups of a cooperative launch run at once on the
+// device of the current queue.
+PyObject *max_resident_groups(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                              PyObject *kwnames) {
+    return guarded([&] {
+        const auto [given, items, local] = of_resident.read(args, nargs, kwnames);
+        PythonKernel *const kernel = kernel_of(self);
+        const Signature signature = signature_from(given);
+        const auto work_items = nb::cast<std::uint64_t>(nb::handle(items));
+        const auto local_memory =
+            unless_none(local) ? nb::cast<std::uint64_t>(nb::handle(local)) : 0;
+        const Queue queue = registry::current_queue();
+        const VersionPtr version = current_version(kernel);
+        const std::uint32_t dimensions =
+            dimensions_for(kernel, version->code->function(), types_of(signature), queue.device(),
+                           kernel::dialect_for(queue.device(), kernel->options), nullptr);
+        const kernel::Specialization &made =
+            specialization_for(*version, version->code->of({}), arguments_of(signature),
+                               {dimensions, {1, 1, 1}, {0, 0, 0}}, queue);
+        const std::uint64_t groups =
+            without_gil([&] { return made.kernel.max_resident_groups(work_items, local_memory); });
+        return checked(PyLong_FromUnsignedLongLong(groups)).release();
+    });
+}
+
 PyObject *compiled_count(PyObject *self, void *) {
     return guarded([&] {
         const Exclusive alone(self);
@@ -580,6 +608,9 @@ PyMethodDef methods[] = {
     {"_specialize", with_keywords(specialize), METH_FASTCALL | METH_KEYWORDS,
      "_specialize($self, device=None, dimensions=None)\n--\n\n"
      "Compile the kernel for its signatures."},
+    {"_max_resident_groups", with_keywords(max_resident_groups), METH_FASTCALL | METH_KEYWORDS,
+     "_max_resident_groups($self, signature, work_items, local_memory=0)\n--\n\n"
+     "The most groups of a cooperative launch on the current device."},
     {},
 };
 

@@ -136,6 +136,11 @@ def _text_of(translation: dict[str, Any]) -> str:
                 f"aligned(blocks[{blocks}], {dimension} * static_cast<std::size_t>(group))"
             )
             blocks += 1
+        elif what == "arrivals":
+            raise KernelError(
+                f"kernel {name!r} has grid barriers, and C++ launches a kernel group by group: "
+                "export a kernel without them"
+            )
         else:
             raise KernelError(
                 f"kernel {name!r} was made with debug=True, whose reports C++ cannot read: export "

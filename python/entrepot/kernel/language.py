@@ -321,6 +321,35 @@ Examples
 [5, 5, 5, 5]
 """,
 )
+grid_barrier = Builtin(
+    "grid_barrier",
+    f"""\
+Wait until all work-items of all work-groups have arrived.
+
+Called as ``grid_barrier()``.
+
+All work-items of the launch must reach the barrier, or none. Local and global memory are ordered
+among them. Such a kernel is launched cooperatively: all of its groups run at once, and a launch of
+more groups than the device runs at once raises KernelError with both numbers. The host runs 256
+groups at once, and SYCL devices run 1.
+
+{_OUTSIDE}
+
+Examples
+--------
+>>> from entrepot import kernel as ek
+>>> @ek.kernel
+... def rotate_twice(numbers, others):
+...     i, n = ek.get_global_id(0), ek.get_global_size(0)
+...     others[i] = numbers[(i + 1) % n]
+...     ek.grid_barrier()
+...     numbers[i] = others[(i + 1) % n]
+>>> numbers, others = ep.asarray(np.arange(4)), ep.asarray(np.zeros(4, "int64"))
+>>> rotate_twice[4, 2](numbers, others).wait()
+>>> numbers.numpy().tolist()
+[2, 3, 0, 1]
+""",
+)
 group_barrier = Builtin(
     "group_barrier",
     f"""\

@@ -19,15 +19,14 @@ Definition = ast.FunctionDef | ast.Lambda
 # the same text have equal code objects.
 _read: dict[tuple[str, CodeType], tuple[str, int]] = {}
 
-# Changes of the node of a function that is written in another kernel language.
-_changes: weakref.WeakKeyDictionary[FunctionType, Callable[[Definition], Definition]] = (
-    weakref.WeakKeyDictionary()
-)
+_Change = Callable[[Definition], Definition]
+# Changes of the node of a function that is written in another kernel language, in their order.
+_changes: weakref.WeakKeyDictionary[FunctionType, tuple[_Change, ...]] = weakref.WeakKeyDictionary()
 
 
-def change(function: FunctionType, by: Callable[[Definition], Definition]) -> None:
-    """Lets ``by`` change the function's node each time that it is found."""
-    _changes[function] = by
+def change(function: FunctionType, by: _Change) -> None:
+    """Lets ``by`` change the function's node each time that it is found, after earlier changes."""
+    _changes[function] = (*_changes.get(function, ()), by)
 
 
 def remember(function: FunctionType) -> None:
@@ -66,7 +65,7 @@ def find(function: FunctionType) -> tuple[Definition, str, str, int]:
         )
     text, first = _read[file, code]
     node = _node_in(_parsed(file, text, first), code)
-    if by := _changes.get(function):
+    for by in _changes.get(function, ()):
         node = by(node)
     return node, shown_path(file), text, first
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -18,10 +19,10 @@ from ..kernel import source
 from ..kernel.functions import DeviceFunction, KernelFunction
 from ..kernel.functions import _make as make_kernel
 from ..kernel.ranges import DEFAULT_LOCAL_SIZE
-from ..kernel.signatures import signatures_of
+from ..kernel.signatures import kernel_signature_of, signatures_of
 from ..kernel.simulator.rewrite import names_of
 from ..kernel.structs import StructArray
-from . import devices
+from . import cg, devices
 from .arrays import DeviceNDArray, In, MappedNDArray, is_cuda_array, plain
 from .errors import LaunchError, not_served
 from .intrinsics import DYNAMIC_SHARED, shared_array
@@ -244,6 +245,7 @@ class Dispatcher(DeviceFunction):
         signatures: list[str],
     ) -> None:
         super().__init__(function)
+        cg.change_syncs(function)
         self.py_func = function
         self._options, self._is_device, self._signatures = options, device, signatures
         self._launches: dict[Any, Launch] = {}
@@ -372,6 +374,11 @@ class Dispatcher(DeviceFunction):
         return list(self._signatures)
 
     @property
+    def overloads(self) -> Overloads:
+        """The kernel for each of its signatures: ``kernel.overloads[signature]``."""
+        return Overloads(self)
+
+    @property
     def specialized(self) -> bool:
         """True if the kernel was made with one signature."""
         return len(self._signatures) == 1
@@ -398,6 +405,57 @@ class Dispatcher(DeviceFunction):
             raise AttributeError(name)
         instead = INSTEAD.get(name, "dispatcher.kernel is the KernelFunction of Entrepot")
         raise not_served(f"dispatcher.{name}", instead)
+
+
+class Overload:
+    """A kernel for one signature."""
+
+    def __init__(self, dispatcher: Dispatcher, signature: str) -> None:
+        self._dispatcher, self._signature = dispatcher, signature
+
+    def __repr__(self) -> str:
+        return f"<{self._dispatcher.function.__qualname__} for {self._signature}>"
+
+    def max_cooperative_grid_blocks(self, blockdim: Any, dynsmemsize: int = 0) -> int:
+        """Most blocks of a launch with ``cg.this_grid().sync()`` on the current device.
+
+        ``blockdim`` is an int or a tuple of up to three, ``dynsmemsize`` the bytes of dynamic
+        shared memory. The kernel is compiled if it is not yet.
+        """
+        dispatcher = self._dispatcher
+        kernel = dispatcher.kernel
+        types = kernel_signature_of(dispatcher._with_shared(self._signature))
+        threads = math.prod(_extents(blockdim, "the block"))
+        with devices.current_queue():
+            most: int = kernel._max_resident_groups(types, threads, int(dynsmemsize))
+        return most
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        instead = INSTEAD.get(name, "an overload has max_cooperative_grid_blocks()")
+        raise not_served(f"overload.{name}", instead)
+
+
+class Overloads(Mapping[Any, Overload]):
+    """``dispatcher.overloads``: its keys are the signatures that the kernel was made with. A kernel
+    without signatures has an overload for any.
+    """
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def __getitem__(self, signature: Any) -> Overload:
+        given, known = text_of(signature), self._dispatcher.signatures
+        if known and kernel_signature_of(given) not in map(kernel_signature_of, known):
+            raise KeyError(given)
+        return Overload(self._dispatcher, given)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._dispatcher.signatures)
+
+    def __len__(self) -> int:
+        return len(self._dispatcher.signatures)
 
 
 class _Simulated:

@@ -66,7 +66,7 @@ GROUPS = (
         "kernel.",
         _words(
             "__getitem__ configure forall specialize compile signatures specialized extensions "
-            "py_func inspect_asm get_max_threads_per_block"
+            "py_func inspect_asm get_max_threads_per_block overloads"
         ),
         dict(_OF_DISPATCHERS),
     ),
@@ -81,9 +81,9 @@ GROUPS = (
         "cuda.",
         _words(
             "syncthreads syncthreads_and syncthreads_or syncthreads_count syncwarp threadfence "
-            "threadfence_block threadfence_system nanosleep"
+            "threadfence_block threadfence_system nanosleep cg.this_grid"
         ),
-        {"cg.this_grid": "end the kernel where it would wait, and launch another for the rest"},
+        {},
     ),
     Group(
         "Warps",

@@ -425,28 +425,30 @@ void launch_alone(Queue &queue, const Kernel &kernel, const Geometry &geometry,
 
 // -------------------------------------------------------------- cooperation
 
-// How many groups the device runs at once.
-std::uint64_t resident_groups(const Kernel &kernel, const Geometry &geometry,
+// How many groups of `work_items` the device runs at once.
+std::uint64_t resident_groups(const Kernel &kernel, std::uint64_t work_items,
                               std::size_t dynamic_bytes) {
-    int each = 0;
-    const int group = static_cast<int>(geometry.block[0] * geometry.block[1] * geometry.block[2]);
-    check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel.native, group,
-                                                               dynamic_bytes),
-          "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-    return static_cast<std::uint64_t>(each) * kernel.program->context->device.info.compute_units;
-}
-
-void require_resident(const Kernel &kernel, const Geometry &geometry, std::size_t dynamic_bytes) {
     const Device &device = kernel.program->context->device;
     if (!device.is_cooperative)
         refuse(EP_UNSUPPORTED, device.selector(), " has no cooperative launch");
     const Current current(kernel.program->context->native);
+    int each = 0;
+    check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+              &each, kernel.native, static_cast<int>(work_items), dynamic_bytes),
+          "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    return static_cast<std::uint64_t>(each) * device.info.compute_units;
+}
+
+void require_resident(const Kernel &kernel, const Geometry &geometry, std::size_t dynamic_bytes) {
+    const std::uint64_t work_items =
+        std::uint64_t{geometry.block[0]} * geometry.block[1] * geometry.block[2];
     const std::uint64_t groups =
         std::uint64_t{geometry.grid[0]} * geometry.grid[1] * geometry.grid[2];
-    const std::uint64_t most = resident_groups(kernel, geometry, dynamic_bytes);
+    const std::uint64_t most = resident_groups(kernel, work_items, dynamic_bytes);
     if (groups > most)
         refuse(EP_INVALID, "a cooperative launch of kernel \"", kernel.name, "\" has ", groups,
-               " work-groups, and ", device.selector(), " runs ", most, " of them at once");
+               " work-groups, and ", kernel.program->context->device.selector(), " runs ", most,
+               " of them at once: launch no more, and let each do more work in a loop");
 }
 
 CUlaunchAttribute cluster_attribute(Kernel &kernel, const Geometry &geometry, const ep_range &range,
@@ -583,6 +585,15 @@ ep_status kernel_info(ep_kernel kernel, ep_device, ep_kernel_info *info) {
 
 void kernel_release(ep_kernel kernel) { object(kernel).release(); }
 
+ep_status kernel_resident_groups(ep_kernel kernel, ep_device, std::uint64_t work_items,
+                                 std::uint64_t local_memory, std::uint64_t *groups) {
+    return guarded([&] {
+        Kernel &asked = object(kernel);
+        asked.allow_dynamic(local_memory);
+        *groups = resident_groups(asked, work_items, local_memory);
+    });
+}
+
 [[gnu::hot]] ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
                                      const ep_cooperation *cooperation,
                                      const ep_argument *arguments, std::size_t count) {
@@ -636,6 +647,7 @@ void fill_program_functions(ep_backend &table) {
     table.kernel_info = kernel_info;
     table.kernel_release = kernel_release;
     table.kernel_launch = kernel_launch;
+    table.kernel_resident_groups = kernel_resident_groups;
 }
 
 }  // namespace entrepot::backends::gpu

@@ -1,6 +1,7 @@
 // The executor: one list of loops, oldest first. Its threads take part in the first loop that wants
 // more threads.
 #include "backends/host/executor.hpp"
+#include "backends/host/threads.hpp"
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/publish.hpp>
 
@@ -11,9 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
-#include <exception>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -97,19 +96,8 @@ public:
     }
 
 private:
-    // Signals are handled by the program's own threads: a new thread inherits a mask that blocks
-    // all.
     bool add_thread() {
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        bool added = true;
-        try {
-            std::thread([this] { work(); }).detach();
-        } catch (const std::exception &) {  // std::system_error, or out of memory
-            added = false;
-        }
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        const bool added = start_thread([this] { work(); });
         threads_ += added;
         parked_ += added;  // new threads read the list before they sleep
         return added;

@@ -44,6 +44,9 @@
 //
 //     extern "C" const long long NAME_chunk        work-items that one call should at least run
 //
+// In a cooperative launch of several groups, all groups run at once, each in a call and on a thread
+// of its own. Then last is first + 1, and a group may wait for others.
+//
 // Private memory lives across barriers. It is passed as arguments[count], one past the last: a
 // block for all work-items of a group.
 //
@@ -56,6 +59,7 @@
 #include "backends/cache.hpp"
 #include "backends/host/compiler.hpp"
 #include "backends/host/native.hpp"
+#include "backends/host/resident.hpp"
 #include "backends/processor.hpp"
 
 #include <dlfcn.h>
@@ -570,12 +574,23 @@ public:
     }
 
     void operator()(std::uint64_t first, std::uint64_t last) const {
-        using Clock = std::chrono::steady_clock;
         constexpr std::size_t usual = 32;
         std::array<void *, usual> few;
         std::vector<void *> many(arguments_.count() > usual ? arguments_.count() : 0);
         void **pointers = many.empty() ? few.data() : many.data();
         arguments_.bind(pointers);
+        run(first, last, pointers);
+    }
+
+    // The arguments for calls of run() on this thread.
+    std::vector<void *> bound() const {
+        std::vector<void *> pointers(arguments_.count());
+        arguments_.bind(pointers.data());
+        return pointers;
+    }
+
+    void run(std::uint64_t first, std::uint64_t last, void **pointers) const {
+        using Clock = std::chrono::steady_clock;
         const std::array<long long, 12> range = geometry_.part(first, last);
         const Clock::time_point start = Clock::now();
         kernel_->function(range.data(), pointers);
@@ -605,19 +620,79 @@ private:
     Launch launch_;
 };
 
+// Work of a launch whose groups may wait for each other.
+class CooperativeWork final : public Work {
+public:
+    explicit CooperativeWork(Launch launch) : launch_(std::move(launch)) {}
+
+    bool run(Queue &queue) override {
+        class Groups final : public ResidentGroups {
+        public:
+            Groups(Queue &queue, Launch launch)
+                : ResidentGroups(launch.groups()), queue_(queue), launch_(std::move(launch)) {}
+
+        private:
+            std::vector<void *> prepare() const override { return launch_.bound(); }
+            void run(std::uint64_t group, void **arguments) noexcept override {
+                launch_.run(group, group + 1, arguments);
+            }
+            void finished(std::exception_ptr error) noexcept override {
+                queue_.end_work(std::move(error));
+            }
+
+            Queue &queue_;  // busy, so alive, until end_work
+            Launch launch_;
+        };
+        std::make_shared<Groups>(queue, std::move(launch_))->start();
+        return false;
+    }
+
+private:
+    Launch launch_;
+};
+
+void require_no_clusters(const Kernel &kernel, const ep_cooperation &cooperation) {
+    if (std::any_of(cooperation.cluster, cooperation.cluster + 3,
+                    [](std::uint64_t extent) { return extent != 0; }))
+        refuse(EP_UNSUPPORTED, "the host has no clusters of groups for ", kernel.name,
+               ", which share local memory: leave the cluster out");
+}
+
+void require_resident(const Kernel &kernel, std::uint64_t groups) {
+    if (groups > max_resident_groups)
+        refuse(EP_INVALID, "a cooperative launch of kernel \"", kernel.name, "\" has ", groups,
+               " work-groups, and host runs ", max_resident_groups,
+               " of them at once: launch no more, and let each do more work in a loop");
+}
+
+ep_status kernel_resident_groups(ep_kernel, ep_device device, std::uint64_t, std::uint64_t,
+                                 std::uint64_t *groups) {
+    return guarded([&] {
+        check_device(device);
+        *groups = max_resident_groups;
+    });
+}
+
 void require_independent_groups(const Kernel &kernel, const ep_cooperation *cooperation) {
     if (cooperation != nullptr)
-        refuse(EP_UNSUPPORTED, "the host runs the groups of ", kernel.name,
-               " one after the other: they cannot wait for each other");
+        refuse(EP_UNSUPPORTED, "a graph on the host runs the groups of ", kernel.name,
+               " one after the other, and they shall wait for each other: launch it without a "
+               "graph");
 }
 
 ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
                         const ep_cooperation *cooperation, const ep_argument *arguments,
                         std::size_t count) {
     return guarded([&] {
-        require_independent_groups(object(kernel), cooperation);
+        if (cooperation != nullptr)
+            require_no_clusters(object(kernel), *cooperation);
         Launch launch(object(kernel), *range, arguments, count);
-        if (launch.groups() != 0)
+        const bool waits = cooperation != nullptr && cooperation->all_resident != 0;
+        if (waits)
+            require_resident(object(kernel), launch.groups());
+        if (waits && launch.groups() > 1)  // a single group has no other to wait for
+            object(queue).submit(CooperativeWork(std::move(launch)));
+        else if (launch.groups() != 0)
             object(queue).submit(LaunchWork(std::move(launch)));
     });
 }
@@ -658,6 +733,7 @@ void fill_program_functions(ep_backend &table) {
     table.kernel_info = kernel_info;
     table.kernel_release = kernel_release;
     table.kernel_launch = kernel_launch;
+    table.kernel_resident_groups = kernel_resident_groups;
 }
 
 }  // namespace entrepot::backends::host

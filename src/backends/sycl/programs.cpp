@@ -526,20 +526,43 @@ void submit(::sycl::queue &native, const Kernel &kernel, const ep_range &range,
            "; give each the type of its parameter, as ep.Scalar(value, dtype) does");
 }
 
+// SYCL 2020 says nothing about groups that wait for each other. The groups of a launch of one group
+// do.
+constexpr std::uint64_t resident_groups = 1;
+
+void require_resident(const Queue &queue, const Kernel &kernel, const ep_range &range,
+                      const ep_cooperation &cooperation) {
+    if (std::any_of(cooperation.cluster, cooperation.cluster + 3,
+                    [](std::uint64_t extent) { return extent != 0; }))
+        refuse(EP_UNSUPPORTED, queue.device.selector(), " has no clusters of groups for kernel \"",
+               kernel.name, "\": they came with CUDA's compute capability 9.0");
+    std::uint64_t groups = 1;
+    for (std::uint32_t i = 0; i < range.ndim; ++i)
+        groups *= range.global[i] / std::max<std::uint64_t>(range.local[i], 1);
+    if (groups > resident_groups || is_local_chosen_by_runtime(range))
+        refuse(EP_INVALID, "a cooperative launch of kernel \"", kernel.name, "\" has ", groups,
+               " work-groups, and ", queue.device.selector(), " runs ", resident_groups,
+               " of them for certain, because SYCL does not say how many run at once: launch one "
+               "group, or end the kernel where the groups wait and launch another");
+}
+
+ep_status kernel_resident_groups(ep_kernel, ep_device, std::uint64_t, std::uint64_t,
+                                 std::uint64_t *groups) {
+    *groups = resident_groups;
+    return EP_OK;
+}
+
 ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
                         const ep_cooperation *cooperation, const ep_argument *arguments,
                         std::size_t count) {
     return guarded([&] {
         Queue &in = object(queue);
         const Kernel &launched = object(kernel);
-        if (cooperation != nullptr)
-            refuse(EP_UNSUPPORTED, in.device.selector(), " runs the groups of kernel \"",
-                   launched.name,
-                   "\" without regard to each other: the SYCL backend launches neither "
-                   "cooperatively nor in clusters");
         require_place(in, launched);
         require_arguments(launched, arguments, count);
         require_range(*range);
+        if (cooperation != nullptr)
+            require_resident(in, launched, *range, *cooperation);
         if (!is_local_chosen_by_runtime(*range))
             require_groups(launched, in.device.info, *range);
         if (std::any_of(range->global, range->global + range->ndim,
@@ -592,6 +615,7 @@ void fill_program_functions(ep_backend &table) {
     table.kernel_info = kernel_info;
     table.kernel_release = kernel_release;
     table.kernel_launch = kernel_launch;
+    table.kernel_resident_groups = kernel_resident_groups;
 }
 
 }  // namespace entrepot::backends::sycl

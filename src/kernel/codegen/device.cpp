@@ -192,6 +192,10 @@ std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel
         parameters_.push_back({CompiledParameter::What::global_size, 0, i, dtypes::int64});
         parameters.push_back("long long global_size" + std::to_string(i));
     }
+    if (module_.has_grid_barriers && is_cuda_like()) {
+        parameters_.push_back({CompiledParameter::What::arrivals, 0, 0, dtypes::uint64});
+        parameters.push_back("unsigned long long *arrivals");
+    }
     if (module_.debug) {
         parameters_.push_back({CompiledParameter::What::report, 0, 0, dtypes::int64});
         parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) +
@@ -599,9 +603,45 @@ Spelled DeviceEmitter::index(const ir::Expression &expression) {
     return {std::move(text), binding};
 }
 
+// Barrier of all groups for CUDA and HIP. cooperative_groups is not used, because NVRTC needs the
+// toolkit's headers for it.
+//
+// Invariants:
+// - All groups are resident, since the launch is cooperative. So a group that waits does not keep
+//   another one from arriving.
+// - `arrivals` is a multiple of the number of groups before a barrier, and each group adds 1. The
+//   barrier is passed once the next multiple is reached. A count of 64 bits does not wrap.
+// - The writes of a group are before its first __syncthreads, and the fence orders them before its
+//   arrival. The second fence and __syncthreads order its later reads after all arrivals.
+// - A volatile load is a relaxed atomic one, so that the loop sees the count change.
+void DeviceEmitter::add_grid_barrier() {
+    add_linear_ids();
+    add_once("grid_barrier",
+             std::string(dialect_.function) +
+                 "void grid_barrier(unsigned long long *arrivals) {\n"
+                 "    __syncthreads();\n"
+                 "    if (group_thread() == 0) {\n"
+                 "        const unsigned long long groups =\n"
+                 "            (unsigned long long)gridDim.x * gridDim.y * gridDim.z;\n"
+                 "        __threadfence();\n"
+                 "        const unsigned long long end =\n"
+                 "            (atomicAdd(arrivals, 1ull) / groups + 1) * groups;\n"
+                 "        while (*(volatile unsigned long long *)arrivals < end)\n"
+                 "            ;\n"
+                 "        __threadfence();\n"
+                 "    }\n"
+                 "    __syncthreads();\n"
+                 "}");
+}
+
 void DeviceEmitter::write_barrier(const ir::Statement &statement) {
     if (is(Dialect::sycl))
         add_this_item();
+    if (ir::is_grid_barrier(statement) && is_cuda_like()) {
+        add_grid_barrier();
+        return out_.line("grid_barrier(arrivals);");
+    }
+    // SYCL's devices are given one group, whose barrier is that of the grid.
     if (statement.scope == ir::Scope::sub_group) {
         if (is(Dialect::opencl_c))
             pragmas_.insert("cl_khr_subgroups");

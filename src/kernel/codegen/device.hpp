@@ -77,6 +77,7 @@ private:
     std::string lane_of(const std::string &place);
     void add_this_item();
     void add_linear_ids();
+    void add_grid_barrier();
     std::string add_warp_function(const std::string &name, const std::string &operation,
                                   Dtype dtype);
     std::string add_block_function(const std::string &name, const std::string &operation,

@@ -386,6 +386,8 @@ constexpr std::string_view reserved[] = {
     "complex64",
     "complex128",
     "report",
+    "arrivals",
+    "grid_barrier",
     "this_item",
     "bits_as",
     "next_item",

@@ -32,12 +32,14 @@ struct CompiledParameter {
         global_size,  // of `dimension`, work-items, int64: the launch may have more, which do
                       // nothing (CUDA and HIP; kernels that do not tell groups apart)
         report,       // debug builds: a block of report_words int64, zeroed, in global memory
+        arrivals,     // kernels with grid barriers: a uint64 in global memory, zeroed for each
+                      // launch, that counts the groups which arrive (CUDA, HIP and the host)
     };
     // Names of the enumerators of `What`, in declaration order.
-    static constexpr std::array<std::string_view, 9> names{"pointer", "value",       "extent",
-                                                           "stride",  "local",       "scratch",
-                                                           "arrays",  "global_size", "report"};
-    static_assert(names.size() == static_cast<std::size_t>(What::report) + 1);
+    static constexpr std::array<std::string_view, 10> names{
+        "pointer", "value",  "extent",      "stride", "local",
+        "scratch", "arrays", "global_size", "report", "arrivals"};
+    static_assert(names.size() == static_cast<std::size_t>(What::arrivals) + 1);
     What what = What::pointer;
     std::uint32_t argument = 0;
     std::uint64_t dimension = 0;
@@ -63,6 +65,7 @@ struct Compiled {
     std::vector<Check> checks;
     std::vector<bool> read, written;  // by argument
     bool uses_groups = false, has_barriers = false, prints = false;
+    bool is_cooperative = false;  // its groups wait for each other, so all must run at once
     // True if the code depends on Target::coarsens.
     bool can_coarsen = false;
     std::uint32_t items_per_thread = 1;   // work-items along the first dimension

@@ -160,6 +160,7 @@ Compiled Emitter::run(const std::vector<ArgumentType> &arguments) {
     }
     compiled.uses_groups = module_.uses_groups;
     compiled.has_barriers = module_.has_barriers;
+    compiled.is_cooperative = module_.has_grid_barriers;
     compiled.prints = module_.prints;
     compiled.has_tiles = ir::has_tiles(module_);
     return compiled;
@@ -186,7 +187,11 @@ std::string Emitter::pointer_to(const ir::Root &root, bool restricted) const {
     if (!root.written && root.type.space != Space::constant)
         text += "const ";
     text += std::string(words(root.type.dtype).storage) + " *";
-    return restricted ? text + std::string(dialect_.restrict_) : text;
+    // Other groups change what the pointer reaches while a group waits for them in a function that
+    // is not given the pointer. A compiler may take that for impossible if the pointer is restrict.
+    const bool is_exchanged =
+        module_.has_grid_barriers && root.written && root.type.space == Space::global;
+    return restricted && !is_exchanged ? text + std::string(dialect_.restrict_) : text;
 }
 
 std::string Emitter::unique(const std::string &wanted) { return ir::unique_name(wanted, names_); }

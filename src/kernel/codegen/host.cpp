@@ -226,6 +226,9 @@ std::vector<std::string> HostEmitter::parameters_of(const ir::Function &kernel,
                 true);
         }
     }
+    if (module_.has_grid_barriers)
+        add({CompiledParameter::What::arrivals, 0, 0, dtypes::uint64}, "unsigned long long *",
+            "arrivals", false);
     if (module_.debug)
         add({CompiledParameter::What::report, 0, 0, dtypes::int64}, "long long *", "report", false);
     return parameters;
@@ -791,11 +794,32 @@ void HostEmitter::write_region(const BarrierSplit::Region &region) {
     close_items();
 }
 
+// Barrier of all groups: the thread of a group counts its arrival and waits for those of the
+// others.
+//
+// Invariants:
+// - The launch is cooperative, so each group has a thread of its own. A group that waits does not
+//   keep another one from arriving.
+// - `arrivals` is a multiple of the number of groups before a barrier, and each group adds 1. The
+//   barrier is passed once the next multiple is reached.
+// - An arrival releases the writes of its group, and the last load acquires those of all.
+void HostEmitter::write_grid_barrier() {
+    add_once("grid_barrier",
+             "extern \"C\" int sched_yield() noexcept;\n"
+             "static void grid_barrier(unsigned long long *arrivals, unsigned long long groups) {\n"
+             "    const unsigned long long end =\n"
+             "        (__atomic_fetch_add(arrivals, 1, __ATOMIC_ACQ_REL) / groups + 1) * groups;\n"
+             "    while (__atomic_load_n(arrivals, __ATOMIC_ACQUIRE) < end)\n"
+             "        sched_yield();\n"
+             "}");
+    out_.line("grid_barrier(arrivals, range[7] * range[8] * range[9]);");
+}
+
 void HostEmitter::write_group_statement(const ir::Statement &statement) {
     map_to_source(statement);
     switch (statement.act) {
     case ir::Act::barrier:
-        return;
+        return ir::is_grid_barrier(statement) ? write_grid_barrier() : void();
     case ir::Act::assign:
         if (statement.expressions[0].op == ir::Op::group)
             return write_group_function(statement);

@@ -96,6 +96,7 @@ private:
     // Groups
     void write_groups(const ir::Function &kernel);
     void write_pieces(const std::vector<ir::Statement> &list);
+    void write_grid_barrier();
     void suppress_vectorization();
     void write_region(const BarrierSplit::Region &region);
     void write_group_statement(const ir::Statement &statement);

@@ -187,6 +187,7 @@ constexpr auto rows = [] {
         // Synchronization and communication between work-items
         FunctionRow{"barrier", Rule::barrier, "fence=", "work_group"},
         FunctionRow{"atomic_fence", Rule::barrier, "memory_order, memory_scope", ""},
+        FunctionRow{"grid_barrier", Rule::barrier, "", "device"},
         FunctionRow{"group_barrier", Rule::barrier, "scope=, fence_scope=", "work_group"},
         FunctionRow{"sub_group_barrier", Rule::barrier, "fence=", "sub_group"},
         FunctionRow{"mem_fence", Rule::barrier, "fence=, order=, scope=", ""},

@@ -112,7 +112,7 @@ Value Lowering::call_barrier(const FunctionRow &row, const Node &node,
         return call_atomic_fence(node, arguments);
     const bool is_fence = row.name == "mem_fence";
     std::int64_t fences = ir::local_fence | ir::global_fence;
-    if (row.name != "group_barrier" && arguments[0]) {
+    if (row.name != "group_barrier" && !arguments.empty() && arguments[0]) {
         fences = literal_of(*arguments[0], "what a fence orders");
         if (fences < 1 || fences > 3)
             refuse(arguments[0]->at,
@@ -131,7 +131,9 @@ Value Lowering::call_barrier(const FunctionRow &row, const Node &node,
         if (row.name == "group_barrier")
             for (const Node *const scope : arguments)
                 static_cast<void>(scope_of(scope, ir::Scope::work_group));
-        statement.scope = row.text == "sub_group" ? ir::Scope::sub_group : ir::Scope::work_group;
+        statement.scope = row.text == "sub_group" ? ir::Scope::sub_group
+                          : row.text == "device"  ? ir::Scope::device
+                                                  : ir::Scope::work_group;
     }
     ++effects_;
     changes_memory_ = true;

@@ -17,7 +17,8 @@
 //  - Atomics, group functions, assertions and calls of functions that write memory have side
 //    effects. They
 //    occur only directly in `assign`, `unpack` or `evaluate`, never nested in an expression.
-//  - A barrier occurs only in uniform control flow: all work-items of a group reach it or none.
+//  - A barrier occurs only in uniform control flow: all work-items of a group reach it or none. A
+//    barrier of all groups is reached by all work-items of the launch or by none.
 //  - Every variable is assigned before it is read on every path.
 #pragma once
 #include "kernel/ir/source.hpp"
@@ -142,7 +143,7 @@ enum class Act : std::uint8_t {
     return_,   // expressions: none, the value of a device function, or the items of the tuple that
                // it returns
     evaluate,  // expressions: a call, an atomic or an assertion whose value is dropped
-    barrier,   // scope: work_group or sub_group; fences: of ir::Fence
+    barrier,   // scope: sub_group, work_group, or device for all groups; fences: of ir::Fence
     fence,     // scope, order, fences
     print,     // text: the format, "{}" for each of the expressions; no newline at its end is added
 };
@@ -223,6 +224,7 @@ struct Module {
     // True if it uses local ids, group ids, barriers, local memory or group functions.
     bool uses_groups = false;
     bool has_barriers = false;
+    bool has_grid_barriers = false;  // its groups wait for each other
     bool prints = false;
     bool debug = false;
     // Fewest dimensions of a launch that cover all ids and sizes queried by constants.

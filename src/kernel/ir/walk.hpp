@@ -111,6 +111,11 @@ inline bool is_loop(const Statement &statement) {
     return statement.act == Act::while_ || statement.act == Act::for_;
 }
 
+// True for a barrier of all groups of the launch.
+inline bool is_grid_barrier(const Statement &statement) {
+    return statement.act == Act::barrier && statement.scope == Scope::device;
+}
+
 inline bool is_group_function(const Statement &statement) {
     return !statement.expressions.empty() && statement.expressions[0].op == Op::group;
 }

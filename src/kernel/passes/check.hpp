@@ -25,7 +25,8 @@ void check_local_memory(const ir::Module &module, const Target &target);
 // Checks private arrays against the memory of a work-item.
 // Throws: CompileError if they need more.
 void check_private_memory(const ir::Module &module, const Target &target);
-// Checks that all work-items of a group reach barriers and group functions together.
+// Checks that all work-items of a group reach barriers and group functions together, and all of a
+// launch its grid barriers.
 // Throws: CompileError if control flow before one of them may diverge.
 void check_uniform(const ir::Module &module);
 // Writes `continue` as conditions in loops with barriers, if only some work-items continue.

@@ -117,6 +117,7 @@ void summarize(ir::Module &module) {
                 function.roots[statement.id].written = true;
             module.has_barriers = module.has_barriers || statement.act == ir::Act::barrier;
             module.uses_groups = module.uses_groups || statement.act == ir::Act::barrier;
+            module.has_grid_barriers = module.has_grid_barriers || ir::is_grid_barrier(statement);
             module.prints = module.prints || statement.act == ir::Act::print;
         });
     }

@@ -8,7 +8,27 @@
 
 namespace entrepot::kernel {
 
+namespace {
+
+void check_grid_barriers(const ir::Module &module) {
+    const ir::Function &kernel = module.kernel();
+    Uniformity(module, kernel, Among::launch)
+        .for_each_statement([&](const ir::Statement &statement, const Divergence &divergence) {
+            if (ir::is_grid_barrier(statement) && divergence)
+                throw CompileError(
+                    {&kernel, statement.inlined.get(), statement.at},
+                    "this barrier of all groups may not be reached by all work-items of the "
+                    "launch, which then would wait forever; move it out of the condition, or make "
+                    "the condition the same for the launch",
+                    *divergence, "this may differ between work-items");
+        });
+}
+
+}  // namespace
+
 void check_uniform(const ir::Module &module) {
+    if (module.has_grid_barriers)
+        check_grid_barriers(module);
     if (!module.has_barriers && !ir::has_tiles(module))
         return;
     const ir::Function &kernel = module.kernel();

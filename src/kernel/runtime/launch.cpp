@@ -1,4 +1,5 @@
 #include "kernel/runtime/launch.hpp"
+#include <entrepot/array/copy.hpp>
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/core/text.hpp>
@@ -11,6 +12,8 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -295,14 +298,17 @@ private:
 class Parameters {
 public:
     Parameters(const Specialization &made, std::span<const Argument> arguments,
-               const ep_range &asked, std::uint64_t group, void *report)
+               const ep_range &asked, std::uint64_t group, const LaunchMemory &memory = {})
         : given_(made.compiled.parameters.size()), uses_(arguments.size()) {
         for (const CompiledParameter &parameter : made.compiled.parameters)
-            given_.emplace_back(value_of(parameter, arguments, asked, group, report));
+            given_.emplace_back(value_of(parameter, arguments, asked, group, memory));
         for (std::size_t i = 0; i < arguments.size(); ++i)
             if (arguments[i].kind == Argument::Kind::array)
                 uses_.emplace_back(arguments[i].array, made.accesses[i], i);
     }
+
+    // Adds memory of the launch itself, which is freed after the launch like that of an argument.
+    void add_use(const Array &array) { uses_.emplace_back(&array, Access::write, uses_.size()); }
 
     std::span<const ep_argument> given() const noexcept { return given_; }
     std::span<const ArrayUse> uses() const noexcept { return uses_; }
@@ -311,6 +317,34 @@ private:
     SmallVector<ep_argument, 24> given_;
     SmallVector<ArrayUse, 8> uses_;
 };
+
+// ------------------------------------------------------- grid barriers
+
+// A count of arrivals for the grid barriers of one launch. It is zero when the kernel begins,
+// because the queue fills it before.
+Array arrivals_for(const Queue &queue) {
+    const std::int64_t one = 1;
+    const Array count = Array::empty({&one, 1}, dtypes::uint64, UsmKind::device, queue);
+    const std::uint64_t none = 0;
+    fill(count, std::as_bytes(std::span(&none, 1)), queue);
+    return count;
+}
+
+// All groups of the launch run at once, so that they may wait for each other.
+Queue::Position launch_together(const Specialization &made, const Queue &queue,
+                                const ep_range &asked, const ep_range &threads,
+                                std::span<const Argument> arguments, LaunchMemory memory) {
+    constexpr ep_cooperation together{1, {}};
+    std::optional<Array> arrivals;
+    if (made.counts_arrivals) {
+        arrivals = arrivals_for(queue);
+        memory.arrivals = arrivals->data();
+    }
+    Parameters parameters(made, arguments, asked, group_size(threads), memory);
+    if (arrivals)
+        parameters.add_use(*arrivals);
+    return launch(made.kernel, queue, threads, parameters.given(), parameters.uses(), &together);
+}
 
 }  // namespace
 
@@ -341,18 +375,20 @@ Queue::Position launch(const Specialization &made, const syntax::Function &funct
     if (!made.compiled.lost_updates.empty()) [[unlikely]]
         refuse_lost_updates(made.compiled.lost_updates, range, chosen, arguments);
     const ep_range threads = threads_of(made, chosen);
+    const auto submit = [&](const LaunchMemory &memory) {
+        if (made.compiled.is_cooperative) [[unlikely]]
+            return launch_together(made, queue, range, threads, arguments, memory);
+        const Parameters parameters(made, arguments, range, group, memory);
+        return launch(made.kernel, queue, threads, parameters.given(), parameters.uses());
+    };
     if (!made.reports) [[likely]] {
-        const Parameters parameters(made, arguments, range, group, nullptr);
-        const Queue::Position position =
-            launch(made.kernel, queue, threads, parameters.given(), parameters.uses());
+        const Queue::Position position = submit({});
         if (plans)
             plans->insert(made, queue, range, threads, arguments);
         return position;
     }
     const Report report(queue);
-    const Parameters parameters(made, arguments, range, group, report.data());
-    const Queue::Position position =
-        launch(made.kernel, queue, threads, parameters.given(), parameters.uses());
+    const Queue::Position position = submit({report.data(), nullptr});
     queue.wait_at(position);
     report.throw_if_any(made.compiled.checks, function);
     return position;

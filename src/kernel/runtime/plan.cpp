@@ -15,14 +15,16 @@ using Kind = Argument::Kind;
 
 // True if the arguments alone identify similar launches. All arrays belong to the queue's context,
 // no two share an element, and the range is not empty. The launch does not depend on scalar values.
-// Debug builds are excluded, because each launch has a report of its own.
+// Debug builds and kernels with grid barriers are excluded, because each launch has memory of its
+// own.
 bool can_be_planned(const Specialization &made, const Queue &queue, const ep_range &range,
                     std::span<const Argument> arguments) noexcept {
     const auto is_plain = [&](const Argument &each) {
         return each.kind != Kind::array ||
                (each.no_alias && each.array->context() == queue.context());
     };
-    return !made.reports && !depends_on_scalars(made.compiled.lost_updates) &&
+    return !made.reports && !made.compiled.is_cooperative &&
+           !depends_on_scalars(made.compiled.lost_updates) &&
            std::ranges::all_of(arguments, is_plain) && !is_empty(range);
 }
 
@@ -50,7 +52,7 @@ Plan::Plan(const Specialization &made, const Queue &queue, const ep_range &asked
             uses_.push_back({nullptr, made.accesses[i], i});
     }
     for (const CompiledParameter &parameter : made.compiled.parameters) {
-        ep_argument value = value_of(parameter, arguments, asked_, group_size(threads), nullptr);
+        ep_argument value = value_of(parameter, arguments, asked_, group_size(threads), {});
         if (parameter.what == What::extent)
             value.value =
                 argument_keys_[parameter.argument].layout.shape().data() + parameter.dimension;

@@ -235,6 +235,7 @@ const Specialization &Specializations::make(const Key &key, std::span<const Argu
         made.accesses.push_back(written ? Access::write : Access::read);
     made.rounds_up = has(made.compiled, CompiledParameter::What::global_size);
     made.reports = has(made.compiled, CompiledParameter::What::report);
+    made.counts_arrivals = has(made.compiled, CompiledParameter::What::arrivals);
 
     // Made by a handler on this thread while the compiler ran.
     if (const Specialization *same = find(key, range))

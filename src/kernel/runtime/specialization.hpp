@@ -71,6 +71,7 @@ struct Specialization {
     std::vector<Access> accesses;  // by argument
     bool rounds_up = false;        // work-items beyond the requested range do nothing
     bool reports = false;          // debug builds
+    bool counts_arrivals = false;  // at grid barriers
 };
 
 inline bool has_local_range(const ep_range &range) noexcept {

@@ -34,13 +34,19 @@ inline std::uint64_t group_size(const ep_range &range) noexcept {
                            std::multiplies<>());
 }
 
-// Value for a launch of the range `asked` in groups of `group` work-items. `report`: memory for the
-// report of a debug build.
+// Memory that a launch gives its kernel; null where the kernel needs none.
+struct LaunchMemory {
+    void *report = nullptr;    // of a debug build
+    void *arrivals = nullptr;  // of grid barriers
+};
+
+// Value for a launch of the range `asked` in groups of `group` work-items.
 //
 // Requires: `parameter` was compiled for these arguments.
 // Lifetime: the result points into the argument, its array or the range.
 inline ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments,
-                            const ep_range &asked, std::uint64_t group, void *report) {
+                            const ep_range &asked, std::uint64_t group,
+                            const LaunchMemory &memory) {
     using What = CompiledParameter::What;
     if (parameter.what == What::global_size)
         return {EP_ARG_BYTES, sizeof(std::uint64_t), asked.global + parameter.dimension};
@@ -49,7 +55,9 @@ inline ep_argument value_of(const CompiledParameter &parameter, std::span<const 
     if (parameter.what == What::arrays)
         return {EP_ARG_LOCAL, parameter.dimension, nullptr};
     if (parameter.what == What::report)
-        return {EP_ARG_POINTER, sizeof(void *), report};
+        return {EP_ARG_POINTER, sizeof(void *), memory.report};
+    if (parameter.what == What::arrivals)
+        return {EP_ARG_POINTER, sizeof(void *), memory.arrivals};
     ENTREPOT_ASSERT(parameter.argument < arguments.size());
     const Argument &argument = arguments[parameter.argument];
     const bool is_array = argument.kind == Argument::Kind::array;

@@ -2,6 +2,7 @@
 //
 // Each case runs in a child process with a new executor: its threads fail from the beginning.
 #include "backends/host/native.hpp"
+#include "backends/host/resident.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,6 +11,8 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <exception>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -114,6 +117,25 @@ private:
     pthread_t thread_{};
 };
 
+// Groups of which one may lack memory for its arguments.
+struct Groups final : ResidentGroups {
+    Groups(std::uint64_t count, std::uint64_t lacking) : ResidentGroups(count), lacks(lacking) {}
+    std::vector<void *> prepare() const override {
+        if (prepared.fetch_add(1) + 1 == lacks)
+            throw std::bad_alloc();
+        return {};
+    }
+    void run(std::uint64_t, void **) noexcept override { ++ran; }
+    void finished(std::exception_ptr error) noexcept override {
+        failed = error != nullptr;
+        is_finished = true;
+    }
+    const std::uint64_t lacks;  // 0: none
+    mutable std::atomic<std::uint64_t> prepared{0};
+    std::atomic<int> ran{0};
+    std::atomic<bool> failed{false}, is_finished{false};
+};
+
 constexpr int many = 3000;
 
 }  // namespace
@@ -179,6 +201,31 @@ TEST_CASE("queues without memory: earlier submissions still complete") {
             queue->wait();
             return is_done && is_told && iterations == 4;
         }));
+}
+
+TEST_CASE("cooperative launch: no group runs without a thread for each") {
+    CHECK(holds_in_child([] {
+        refuse_threads();
+        const auto groups = std::make_shared<Groups>(3, 0);
+        try {
+            groups->start();
+        } catch (const Refusal &refusal) {
+            return refusal.status == EP_OUT_OF_MEMORY && groups->ran == 0 && !groups->is_finished;
+        }
+        return false;
+    }));
+}
+
+TEST_CASE("cooperative launch: no group runs if one lacks memory") {
+    for (const std::uint64_t lacking : {0u, 1u, 8u}) {
+        const auto groups = std::make_shared<Groups>(8, lacking);
+        groups->start();
+        while (!groups->is_finished)
+            usleep(100);
+        CHECK(groups->prepared == 8);
+        CHECK(groups->failed == (lacking != 0));
+        CHECK(groups->ran == (lacking != 0 ? 0 : 8));
+    }
 }
 
 }  // namespace entrepot::backends::host

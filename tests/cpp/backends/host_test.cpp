@@ -442,6 +442,39 @@ TEST_CASE("programs: a kernel that wants large chunks gets one for each thread")
     CHECK(calls <= static_cast<int>(2 * entrepot::backends::host::processors()));
 }
 
+TEST_CASE("programs: groups of a cooperative launch may wait for each other") {
+    const Kernel kernel = bench().kernel(R"(
+        extern "C" void meet(const long long *range, void *const *arguments) {
+            int *arrived = (int *)arguments[0];
+            __atomic_fetch_add(arrived, range[11] - range[10], __ATOMIC_ACQ_REL);
+            while (__atomic_load_n(arrived, __ATOMIC_ACQUIRE) < range[7])
+                ;
+        })",
+                                         "meet");
+    const Queue queue = bench().queue();
+    std::uint64_t most = 0;
+    CONTRACT_OK(bench().table.kernel_resident_groups(kernel.get(), bench().device, 2, 0, &most));
+    const ep_cooperation together{1, {}}, in_clusters{0, {2, 0, 0}};
+    for (const std::uint64_t groups : {std::uint64_t{1}, std::uint64_t{7}, most}) {
+        int arrived = 0;
+        const ep_argument arguments[] = {pointer_argument(&arrived)};
+        const ep_range range{1, {2 * groups}, {2}};
+        CONTRACT_OK(bench().table.kernel_launch(queue.get(), kernel.get(), &range, &together,
+                                                arguments, 1));
+        bench().wait(queue);
+        CHECK(arrived == static_cast<int>(groups));
+    }
+    int arrived = 0;
+    const ep_argument arguments[] = {pointer_argument(&arrived)};
+    const ep_range too_many{1, {most + 1}, {1}}, two{1, {2}, {1}};
+    CONTRACT_REFUSED_AS(
+        EP_INVALID,
+        bench().table.kernel_launch(queue.get(), kernel.get(), &too_many, &together, arguments, 1));
+    CONTRACT_REFUSED_AS(EP_UNSUPPORTED, bench().table.kernel_launch(queue.get(), kernel.get(), &two,
+                                                                    &in_clusters, arguments, 1));
+    CHECK(arrived == 0);
+}
+
 // ---------------------------------------------------------------- fork
 
 #if defined(__SANITIZE_THREAD__)

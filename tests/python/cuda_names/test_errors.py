@@ -97,15 +97,6 @@ def test_name_of_a_group_that_is_absent_is_refused_in_a_kernel():
         wrong[1, 1](np.zeros(1))
 
 
-def test_grid_that_waits_is_refused_with_what_to_do():
-    @cuda.jit
-    def wrong(a):
-        cuda.cg.this_grid().sync()
-
-    with pytest.raises(ep.KernelError, match="launch another one for the rest"):
-        wrong[1, 1](np.zeros(1))
-
-
 def test_barrier_under_a_condition_is_refused():
     @cuda.jit
     def wrong(a):

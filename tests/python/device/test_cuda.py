@@ -136,9 +136,12 @@ class TestRange:
             kernel[(60000, 1024), (1, 1024)](out, cooperative=True)
         with pytest.raises(ValueError, match="cluster"):
             kernel[(6, 8), (1, 1)](out, cluster=(2,))
-        with pytest.raises(ep.DeviceError, match="wait for each other"):
-            source = 'extern "C" void f(const long long *range, void *const *arguments) {}'
-            ep.Program(source, "host").kernel("f")[4](cooperative=True)
+        source = 'extern "C" void f(const long long *range, void *const *arguments) {}'
+        on_host = ep.Program(source, "host").kernel("f")
+        with pytest.raises(ep.DeviceError, match="no clusters"):
+            on_host[4](cluster=(2,))
+        with pytest.raises(ep.KernelError, match="has 300 work-groups, and host runs 256"):
+            on_host[300](cooperative=True)
 
     def test_cooperative_groups_synchronize(self, program):
         out = ep.zeros((2, 64), "int32", device="cuda:0")

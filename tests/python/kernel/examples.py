@@ -16,6 +16,7 @@ import entrepot.kernel as dppy
 from entrepot.kernel.functions import Dialect
 from kernel import test_atomics_of_groups as atomics_of_groups
 from kernel import test_functions_of_groups as functions_of_groups
+from kernel import test_grid_barriers as grid_barriers
 from kernel import test_group_operations as group_operations
 from kernel import test_mathematics as mathematics
 from kernel import test_spaces as spaces
@@ -37,6 +38,8 @@ OF_THE_SUITE = [
         )
         for dtype in ("float16", "bfloat16", "float32", "float64")
     ],
+    (grid_barriers.count_rows, "void(int32[:, ::1])"),
+    (grid_barriers.sum_of_groups, "void(int64[::1], int64[::1], int64[::1])"),
     (mathematics.of_tuples, "void(float64[:, :], float64[:, :])"),
     (mathematics.of_complex, "void(complex64[:, :], complex64[::1])"),
     (mathematics.of_complex, "void(complex128[:, :], complex128[::1])"),

@@ -23,6 +23,7 @@ ON_A_GPU_ONLY = {
     "`cuda.laneid`",
     "`cuda.warpsize`",
     "`cuda.syncwarp()`",
+    "`cuda.cg.this_grid().sync()`",
     "`cuda.shfl_sync(mask, x, lane)`",
     "`cuda.shfl_xor_sync(mask, x, n)`",
     "`cuda.shfl_up_sync(mask, x, n)`",
@@ -176,6 +177,21 @@ def _memory(column: int, expected: list[float]) -> Callable[[], None]:
         assert out[:, column].tolist() == expected
 
     return test
+
+
+@cuda.jit
+def all_blocks(out):
+    i, grid = cuda.grid(1), cuda.cg.this_grid()
+    out[i] = i
+    grid.sync()
+    total = out[3 - i]
+    grid.sync()
+    out[i] = total
+
+
+@row("`cuda.cg.this_grid().sync()`")
+def _():
+    assert run(all_blocks, 2, 2, np.zeros(4, "f4"))[0].tolist() == [3, 2, 1, 0]
 
 
 row("`cuda.shared.array(shape, dtype)`")(_memory(0, [3, 2, 1, 0]))

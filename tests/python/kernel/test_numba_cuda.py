@@ -174,6 +174,24 @@ def _memory(column: int, expected: list[float]) -> Callable[[Backend], None]:
 
 row("`cuda.shared.array(shape, dtype)`")(_memory(0, [3, 2, 1, 0]))
 row("`cuda.syncthreads()`")(_memory(0, [3, 2, 1, 0]))
+
+
+@dppy.kernel
+def all_groups(out):
+    i = dppy.get_global_id(0)
+    out[i] = i
+    dppy.grid_barrier()
+    total = out[3 - i]
+    dppy.grid_barrier()
+    out[i] = total
+
+
+@row("`cuda.cg.this_grid().sync()`")
+def _(backend):
+    local = 4 if backend.marker == "sycl" else 2
+    assert backend.run(all_groups, 4, local, np.zeros(4, "f4"))[0].tolist() == [3, 2, 1, 0]
+
+
 row("`cuda.threadfence()`")(_memory(0, [3, 2, 1, 0]))
 row("`cuda.shared.array(0, dtype)` and bytes at launch")(_memory(1, [30, 20, 10, 0]))
 row("`cuda.local.array(shape, dtype)`")(_memory(2, CONSTANTS.tolist()))

@@ -3,6 +3,9 @@
 A work-item waits by yielding a ``Meeting``. When all work-items of its group, or sub-group, have
 reached the same meeting, its result is computed and all continue. Work-items that wait in different
 places, or for one that has ended, would deadlock on a device. They are reported.
+
+Groups run one after the other, each until it ends or waits at a barrier of all groups. When all
+groups wait at the same one, they continue in the same order.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ class Meeting:
     """A barrier or group function at which a work-item waits, with its operands."""
 
     what: str  # "barrier", "reduce" …
-    scope: str  # "work_group", "sub_group"
+    scope: str  # "sub_group", "work_group" or "device", which is all groups
     place: tuple[str, int]  # file and line
     fences: int = 0
     value: Any = None
@@ -37,7 +40,8 @@ class Meeting:
     index: Any = 0
 
     def __str__(self) -> str:
-        return f"{'sub-group ' * (self.scope == 'sub_group')}{self.what} at line {self.place[1]}"
+        of = {"sub_group": "sub-group ", "device": "grid "}.get(self.scope, "")
+        return f"{of}{self.what} at line {self.place[1]}"
 
 
 class SubGroup:
@@ -81,10 +85,15 @@ class Item:
         return f"work-item {tuple(map(int, self.global_id))} of group {self.group.identity}"
 
 
+#: A group that runs: yields the barriers of all groups at which it waits.
+_GroupRun = Generator[Meeting, None, None]
+
+
 class Run:
     """One launch: its ranges, the histories of its memory and the current work-item."""
 
     item: Item
+    epoch = 0  # barriers of all groups passed
 
     def __init__(self, global_range: Sequence[int], local_range: Sequence[int]) -> None:
         self.global_range, self.local_range = tuple(global_range), tuple(local_range)
@@ -95,16 +104,22 @@ class Run:
 
     def go(self, kernel: Callable[[], Any]) -> None:
         """Runs every work-item; kernels with barriers are generators."""
+        waiting: dict[_GroupRun, Meeting | None] = {}
         for number, identity in enumerate(itertools.product(*map(range, self.group_range))):
             group = self._group(number, identity)
-            waiting = []
+            started = []
             for item in group.items:
                 self.item = item
-                started = kernel()
-                if isinstance(started, Generator):
-                    waiting.append((item, started))
-            if waiting:
-                self._run_together(waiting)
+                coroutine = kernel()
+                if isinstance(coroutine, Generator):
+                    started.append((item, coroutine))
+            if started:
+                run = self._run_group(started)
+                waiting[run] = next(run, None)
+        while any(waiting.values()):
+            _require_all_at_one_barrier(list(waiting.values()))
+            self.epoch += 1
+            waiting = {run: next(run, None) for run in waiting}
 
     def _group(self, number: int, identity: tuple[int, ...]) -> Group:
         group = Group(number, identity)
@@ -123,7 +138,8 @@ class Run:
             group.items.append(item)
         return group
 
-    def _run_together(self, started: list[tuple[Item, Generator[Meeting, Any, None]]]) -> None:
+    def _run_group(self, started: list[tuple[Item, Generator[Meeting, Any, None]]]) -> _GroupRun:
+        """Runs a group, and yields the barriers of all groups at which it waits."""
         coroutines = dict(started)
         at: dict[Item, Meeting | None] = {}
         self._advance(coroutines, dict.fromkeys(coroutines), at)
@@ -131,6 +147,9 @@ class Run:
             answers = _answers(at)
             if not answers:
                 raise _divergence(at)
+            first = at[next(iter(answers))]
+            if first is not None and first.scope == "device":
+                yield first
             self._advance(coroutines, answers, at)
 
     def _advance(
@@ -152,8 +171,9 @@ def _answers(at: dict[Item, Meeting | None]) -> dict[Item, Any]:
     for sub_group in group.sub_groups:
         if _complete(sub_group.items, at, "sub_group"):
             found |= _held(sub_group.items, at)
-    if not found and _complete(group.items, at, "work_group"):
-        found = _held(group.items, at)
+    for scope in ("work_group", "device"):
+        if not found and _complete(group.items, at, scope):
+            found = _held(group.items, at)
     return found
 
 
@@ -180,6 +200,18 @@ def _pass_barrier(item: Item, barrier: Meeting) -> None:
         return
     item.group.local_epoch += bool(barrier.fences & LOCAL_FENCE)
     item.group.global_epoch += bool(barrier.fences & GLOBAL_FENCE)
+
+
+def _require_all_at_one_barrier(meetings: list[Meeting | None]) -> None:
+    """Raises KernelError if a group has ended, or waits at another barrier of all groups."""
+    first = next(meeting for meeting in meetings if meeting is not None)
+    others = sum(meeting is None or meeting.place != first.place for meeting in meetings)
+    if others:
+        raise refusal(
+            *first.place,
+            f"divergent barrier: {len(meetings) - others} of {len(meetings)} groups wait at the "
+            f"{first}, and the others do not come to it; all groups have to, or none",
+        )
 
 
 def _divergence(at: dict[Item, Meeting | None]) -> Exception:

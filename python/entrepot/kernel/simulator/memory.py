@@ -3,7 +3,8 @@ each element.
 
 Two work-items race for an element when both touch it, one of them writes, and no barrier orders
 them. A barrier orders the work-items of its group (or sub-group) and the spaces that its fence
-names; nothing orders work-items of different groups. Atomic accesses do not race with each other.
+names. Only a barrier of all groups orders work-items of different groups. Atomic accesses do not
+race with each other.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class Access(NamedTuple):
 
     item: Item
     line: int
+    grid_epoch: int
     epoch: int
     sub_epoch: int
     atomic: bool
@@ -32,6 +34,8 @@ class Access(NamedTuple):
     def orders(self, later: Access) -> bool:
         """True if this access happens before the later one in every schedule of the work-items."""
         if self.item is later.item or (self.atomic and later.atomic):
+            return True
+        if self.grid_epoch < later.grid_epoch:
             return True
         if self.item.group is not later.item.group:
             return False
@@ -60,7 +64,8 @@ class Access(NamedTuple):
                     if both_write
                     else "write to another array"
                 )
-                + ", or launch two kernels one after the other"
+                + ", or launch two kernels one after the other, or put grid_barrier() between "
+                "the two"
             )
         fence = f"barrier(CLK_{space.upper()}_MEM_FENCE)"
         if both_write:
@@ -124,7 +129,10 @@ class History:
     def _add_read(self, access: Access) -> None:
         if self.reads:
             last = next(iter(self.reads.values()))
-            if last.item.group is not access.item.group:
+            if last.grid_epoch != access.grid_epoch:
+                self.earlier_group = None
+                self.reads.clear()
+            elif last.item.group is not access.item.group:
                 self.earlier_group = last
                 self.reads.clear()
             elif last.epoch != access.epoch:
@@ -307,7 +315,9 @@ class View:
             history = histories[address] = History()
         read = history.reads.get(item) if write and not atomic else None
         updates = read is not None and read.line == line
-        access = Access(item, line, epoch, item.sub_group.epoch, atomic, write, updates)
+        access = Access(
+            item, line, self._run.epoch, epoch, item.sub_group.epoch, atomic, write, updates
+        )
         other = history.conflict(access)
         if other is not None:
             raise refuse(

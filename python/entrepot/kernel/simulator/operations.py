@@ -17,7 +17,7 @@ from .structs import dot, is_struct_dtype, structs_of
 
 #: Functions that wait for other work-items: a yield returns their result.
 COLLECTIVE = frozenset(
-    {"barrier", "group_barrier", "sub_group_barrier"}
+    {"barrier", "grid_barrier", "group_barrier", "sub_group_barrier"}
     | {f"{scope}.{name}" for scope in ("group", "sub_group") for name in GROUP_OPERATIONS}
 )
 
@@ -126,6 +126,7 @@ def _meetings() -> dict[str, Callable[..., Any]]:
     scopes = {"group": "work_group", "sub_group": "sub_group"}
     return {
         "barrier": barrier("work_group"),
+        "grid_barrier": barrier("device"),
         "sub_group_barrier": barrier("sub_group"),
         "group_barrier": lambda group=None, *_, **__: barrier(
             getattr(group, "scope", "work_group")

@@ -96,6 +96,36 @@ TEST_CASE("atomic scope selects CUDA suffixes and SYCL memory scopes") {
                       "sycl::memory_order::seq_cst);"));
 }
 
+TEST_CASE("grid barrier counts the arrivals of groups; SYCL has a group barrier") {
+    const auto source = [](Dialect dialect) {
+        Building build("waits");
+        const RootId x = build.array("x", float32, true, true);
+        build.kernel().roots[x].restrict_ = true;
+        Statement barrier = build.barrier();
+        barrier.scope = Scope::device;
+        build.module.has_grid_barriers = true;
+        build.add(Building::store(x, id("global_id"), number(1, float32))).add(std::move(barrier));
+        build.add(Building::store(x, id("global_id"), number(2, float32)));
+        return build.emitted(target_of(dialect));
+    };
+    for (const Dialect dialect : {Dialect::cuda, Dialect::hip}) {
+        const Compiled made = source(dialect);
+        CHECK(made.is_cooperative);
+        CHECK(made.parameters.back().what == CompiledParameter::What::arrivals);
+        CHECK(has(made, "float *x, unsigned long long *arrivals)"));
+        CHECK(has(made, "    grid_barrier(arrivals);\n"));
+        CHECK(has(made, "        __threadfence();\n        const unsigned long long end ="));
+        CHECK(has(made, "        __threadfence();\n    }\n    __syncthreads();\n}"));
+    }
+    const Compiled host = source(Dialect::cpp);
+    CHECK(host.parameters.back().what == CompiledParameter::What::arrivals);
+    CHECK(has(host, "grid_barrier(arrivals, range[7] * range[8] * range[9]);"));
+    CHECK_FALSE_MESSAGE(has(host, "__restrict x"), "other groups write to x");
+    CHECK(has(source(Dialect::opencl_c), "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"));
+    CHECK(has(source(Dialect::sycl), "sycl::group_barrier(this_item().get_group());"));
+    CHECK(source(Dialect::sycl).parameters.size() == 1);
+}
+
 TEST_CASE("fence has the order and scope supported by the dialect") {
     const auto source = [](Dialect dialect, Scope scope, Order order, int fences) {
         Building build("waits");

@@ -345,6 +345,22 @@ TEST_CASE("barriers in divergent control flow are refused") {
     });
 }
 
+TEST_CASE("grid barriers that single groups reach are refused") {
+    const NodePtr barrier = evaluate(call("grid_barrier"));
+    const Tree group = call("get_group_id", {0});
+    const char *const refused = "this barrier of all groups may not be reached by all";
+    check_all({
+        {refused, {if_(compare(group, "==", 0), {barrier})}},
+        {refused, {if_(compare(gid(), ">=", "n"), {returns()}), barrier}},
+        {refused, {for_range("i", {group}, {barrier})}},
+        {refused,
+         {assign("x", call("group.reduce", {at("k", gid())})),
+          if_(compare("x", "==", 0), {barrier})}},
+    });
+    CHECK_NOTHROW(compiled({for_range("i", {"n"}, {barrier})}));
+    CHECK_NOTHROW(compiled({if_(compare(call("get_num_groups", {0}), ">", 1), {barrier})}));
+}
+
 TEST_CASE("read possibly aliasing a write is not uniform") {
     const std::vector<NodePtr> body{assign(at("a", gid()), 0),
                                     if_(compare(at("k", 0), "==", 0), {evaluate(call("barrier"))})};
