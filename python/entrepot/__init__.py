@@ -77,6 +77,7 @@ __all__ = [
     "device",
     "device_context",
     "devices",
+    "dumps",
     "empty",
     "ffi",
     "fill",
@@ -90,6 +91,7 @@ __all__ = [
     "hipsparse",
     "kernel",
     "memory",
+    "pickling",
     "record",
     "zeros",
 ]
@@ -119,16 +121,33 @@ if TYPE_CHECKING:
     from . import adapters, allocators, ffi, hip, hiprand, hiprtc, hipsparse, memory
     from .graph import Graph, GraphNode, record
     from .kernel.callable_module import CallableModule
+    from .pickles import dumps, pickling
 
     kernel: CallableModule
 
 # Modules that are imported on first use, to keep importing the package cheap.
 _LAZY = frozenset(
-    {"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "hipsparse", "kernel", "memory"}
+    {
+        "adapters",
+        "allocators",
+        "ffi",
+        "hip",
+        "hiprand",
+        "hiprtc",
+        "hipsparse",
+        "kernel",
+        "memory",
+    }
 )
 
-# Names of entrepot.graph, which is imported on first use as well.
-_OF_GRAPH = frozenset({"Graph", "GraphNode", "record"})
+# Names of modules that are imported on first use as well.
+_NAMES_OF = {
+    "Graph": "graph",
+    "GraphNode": "graph",
+    "dumps": "pickles",
+    "pickling": "pickles",
+    "record": "graph",
+}
 
 
 # Modules of HIP Python that Entrepot does not provide.
@@ -165,8 +184,8 @@ _sys.meta_path.append(_Absent)
 def __getattr__(name: str) -> object:
     if name in _LAZY:
         return _import_module(f"{__name__}.{name}")
-    if name in _OF_GRAPH:
-        return getattr(_import_module(f"{__name__}.graph"), name)
+    if name in _NAMES_OF:
+        return getattr(_import_module(f"{__name__}.{_NAMES_OF[name]}"), name)
     raise AttributeError(
         _absence(name) if name in _NOT_HERE else f"module {__name__!r} has no attribute {name!r}"
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import ctypes
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NoReturn, final
+from typing import Any, ClassVar, NoReturn, SupportsIndex, final
 
 from typing_extensions import Buffer, CapsuleType, Self
 
@@ -1654,6 +1654,16 @@ class Array:
         >>> handle.open().numpy()  # in another process as well
         array([5, 5, 5], dtype=int32)
         """
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]:
+        """
+        Reduce the array for pickle, by the policy of ``entrepot.pickling``.
+
+        Raises TypeError under the default policy, 'refuse'.
+        """
+    def __copy__(self) -> Array:
+        """Copy the elements into new memory on the same device."""
+    def __deepcopy__(self, memo: object, /) -> Array:
+        """Copy the elements into new memory on the same device."""
     def __dlpack__(
         self,
         *,

@@ -189,6 +189,22 @@ PyObject *array_int(PyObject *self) {
     return method(self, [](const Array &array) { return PyNumber_Long(number_of(array).get()); });
 }
 
+// The policy of the current context decides: entrepot.pickles. It is imported on the first pickle,
+// because most programs have none.
+PyObject *reduce_ex(PyObject *self, PyObject *protocol) {
+    return guarded([&] {
+        const Reference module = checked(PyImport_ImportModule("entrepot.pickles"));
+        return PyObject_CallMethod(module.get(), "reduce", "OO", self, protocol);
+    });
+}
+
+// Without these, `copy.copy` would use the reduction above, which may share the memory.
+PyObject *copied(PyObject *self, PyObject *) {
+    return method(self, [](const Array &array) {
+        return wrap(without_gil([&] { return copy_to(array, array.kind(), array.queue()); }));
+    });
+}
+
 int array_bool(PyObject *self) {
     return guarded([&] { return PyObject_IsTrue(number_of(array_of(self)).get()); });
 }
@@ -459,6 +475,16 @@ PyMethodDef array_methods[] = {
      ">>> handle = array.share()\n"
      ">>> handle.open().numpy()  # in another process as well\n"
      "array([5, 5, 5], dtype=int32)"},
+    {"__reduce_ex__", reduce_ex, METH_O,
+     "__reduce_ex__($self, protocol, /)\n--\n\n"
+     "Reduce the array for pickle, by the policy of ``entrepot.pickling``.\n\n"
+     "Raises TypeError under the default policy, 'refuse'."},
+    {"__copy__", copied, METH_NOARGS,
+     "__copy__($self, /)\n--\n\n"
+     "Copy the elements into new memory on the same device."},
+    {"__deepcopy__", copied, METH_O,
+     "__deepcopy__($self, memo, /)\n--\n\n"
+     "Copy the elements into new memory on the same device."},
     {"__dlpack__", with_keywords(dlpack_export), METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
      "A DLPack capsule of the same memory (DLPack 1.3, array API).\n\n"

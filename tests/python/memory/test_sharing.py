@@ -10,12 +10,8 @@ import os
 import pickle
 import signal
 import socket
-import subprocess
-import sys
-import textwrap
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +19,7 @@ import pytest
 
 import entrepot as ep
 from entrepot import memory
+from support.other_process import TIMEOUT, Other, open_files, shareable, shared_mappings
 from support.places import values_of
 
 np = pytest.importorskip("numpy")
@@ -32,75 +29,6 @@ HOST = pytest.param("host", marks=pytest.mark.host)
 CUDA = pytest.param("cuda:0", marks=pytest.mark.cuda)
 SECOND = pytest.param("cuda:1", marks=pytest.mark.two_cuda)  # which is not the current device
 every_device = pytest.mark.parametrize("device", [HOST, CUDA, SECOND])
-TIMEOUT = 120
-
-
-def shareable(values: Any, device: str) -> ep.Array:
-    """A copy of a NumPy array in memory that can be shared."""
-    with memory.use_resource(memory.shareable()):
-        array = ep.empty(values.shape, values.dtype, device=device)
-    ep.copy(array, np.ascontiguousarray(values)).wait()
-    return array
-
-
-class Other:
-    """A process that runs Python source: `run(source)` keeps earlier names, and returns the
-    value of `_`."""
-
-    def __init__(self) -> None:
-        program = """
-            import pickle, sys, traceback
-            import numpy as np
-            import entrepot as ep
-            from entrepot import memory
-            names = dict(globals())
-            for_us, sys.stdout = sys.stdout.buffer, sys.stderr
-            while True:
-                try:
-                    source, given = pickle.load(sys.stdin.buffer)
-                except EOFError:
-                    break
-                names.update(given)
-                try:
-                    exec(source, names)
-                    answer = (True, names.get("_"))
-                except BaseException as error:
-                    answer = (False, type(error).__name__ + ": " + str(error))
-                pickle.dump(answer, for_us)
-                for_us.flush()
-        """
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(program)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-
-    def run(self, source: str, **names: object) -> Any:
-        assert self.process.stdin and self.process.stdout
-        pickle.dump((textwrap.dedent(source), names), self.process.stdin)
-        self.process.stdin.flush()
-        succeeded, answer = pickle.load(self.process.stdout)
-        if not succeeded:
-            raise RuntimeError(answer)
-        return answer
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(TIMEOUT)
-
-    def end(self) -> None:
-        assert self.process.stdin and self.process.stdout
-        with contextlib.suppress(OSError):
-            self.process.stdin.close()
-        self.process.wait(TIMEOUT)
-        self.process.stdout.close()
-
-
-@pytest.fixture
-def other() -> Iterator[Other]:
-    process = Other()
-    yield process
-    process.end()
 
 
 @every_device
@@ -289,14 +217,6 @@ class TestLifetime:
             "os.path.islink(f'/proc/self/fd/{n}')].count('/memfd:entrepot (deleted)')"
         )
         assert other.run(count) == 0
-
-
-def open_files() -> list[str]:
-    return os.listdir("/proc/self/fd")
-
-
-def shared_mappings(process: int | str = "self") -> int:
-    return Path(f"/proc/{process}/maps").read_text().count("memfd:entrepot")
 
 
 def shm() -> set[str]:

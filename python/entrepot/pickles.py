@@ -1,0 +1,333 @@
+"""Pickling of arrays, by a policy that the program chooses.
+
+``pickling`` sets the policy of a context, and ``dumps`` that of one call. Both are attributes of
+``entrepot``. ``Array.__reduce_ex__`` calls ``reduce``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, SupportsIndex
+
+from . import _core, leases
+
+__all__ = ["dumps", "pickling"]
+
+PolicyName = Literal["share", "copy", "refuse"]
+
+#: Seconds that the memory of a pickled handle is held for its receiver, if none are named.
+HOLD = 60.0
+
+
+class Policy(NamedTuple):
+    """How arrays are pickled: the name of the policy, and the seconds that 'share' holds memory."""
+
+    name: str
+    hold: float = HOLD
+
+
+REFUSE = Policy("refuse")
+_policy: ContextVar[Policy] = ContextVar("entrepot.pickling", default=REFUSE)
+
+
+def policy_from(name: object, hold: float = HOLD) -> Policy:
+    """The policy of that name. Raises ValueError for other names and for times below zero."""
+    if name not in ("share", "copy", "refuse"):
+        raise ValueError(f"the policy {name!r} is not known: use 'share', 'copy' or 'refuse'")
+    if not hold >= 0:
+        raise ValueError(f"hold={hold!r}: a number of seconds is needed, 0 or more")
+    return Policy(name, float(hold))
+
+
+def pickling(policy: PolicyName, *, hold: float = HOLD) -> contextlib.AbstractContextManager[None]:
+    """Set how arrays are pickled in a block.
+
+    The policy holds for the current context (see ``contextvars``): the thread or the task of
+    asyncio. Without a block, it is 'refuse'.
+
+    A pickle with the policy 'share' contains a handle. The memory has to come from
+    ``entrepot.memory.shareable()``. Pickling waits for pending writes. This process holds the
+    memory until the first of these:
+
+    - A process of this machine has unpickled the array. It then holds the memory by itself.
+    - ``hold`` seconds are over.
+    - This process ends.
+
+    The handle can be unpickled again as long as this process holds the memory in another way, for
+    example by the array.
+
+    Parameters
+    ----------
+    policy : {'share', 'copy', 'refuse'}
+        With 'share', the unpickled array is the same memory, in any process of this machine and
+        user. With 'copy', a pickle contains the elements. An array of a device is copied to the
+        host, and unpickled on the device of the same name. With 'refuse', pickling raises an
+        error.
+    hold : float, optional
+        How long the policy 'share' holds memory for a receiver, in seconds. The default is 60.
+
+    Returns
+    -------
+    context manager
+        The policy is set in its block, and the earlier one is set after it.
+
+    Raises
+    ------
+    ValueError
+        If the policy is not known, or ``hold`` is negative.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> array = ep.full(3, 5, "int32", device="host")
+    >>> with ep.pickling("copy"):
+    ...     data = pickle.dumps(array)
+    >>> pickle.loads(data).numpy()
+    array([5, 5, 5], dtype=int32)
+    """
+    return _in_block(policy_from(policy, hold))
+
+
+@contextlib.contextmanager
+def _in_block(policy: Policy) -> Iterator[None]:
+    token = _policy.set(policy)
+    try:
+        yield
+    finally:
+        _policy.reset(token)
+
+
+def dumps(
+    obj: object,
+    policy: PolicyName,
+    *,
+    hold: float = HOLD,
+    protocol: int | None = None,
+    buffer_callback: Callable[[pickle.PickleBuffer], object] | None = None,
+) -> bytes:
+    """Pickle an object whose arrays are pickled by the policy: ``pickle.dumps`` in ``pickling``.
+
+    Parameters
+    ----------
+    obj : object
+        An array, or any object that contains arrays.
+    policy : {'share', 'copy', 'refuse'}
+        See ``pickling``.
+    hold : float, optional
+        See ``pickling``.
+    protocol : int, optional
+        The protocol of pickle. The default is the highest one.
+    buffer_callback : callable, optional
+        With protocol 5 and the policy 'copy', it is called with a ``pickle.PickleBuffer`` of each
+        array. This is the array's memory if the host can access it and its elements are dense.
+
+    Returns
+    -------
+    bytes
+        The pickle, for ``pickle.loads``.
+
+    Raises
+    ------
+    TypeError
+        If the policy is 'refuse' and the object contains an array.
+    ExchangeError
+        If the policy is 'share' and the memory of an array cannot be shared.
+    ValueError
+        If the policy is not known, or ``hold`` is negative.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> array = ep.full(3, 5, "int32", device="host")
+    >>> buffers = []
+    >>> data = ep.dumps(array, "copy", buffer_callback=buffers.append)
+    >>> same = pickle.loads(data, buffers=buffers)
+    >>> same.data_ptr == array.data_ptr  # no copy was made
+    True
+    """
+    with pickling(policy, hold=hold):
+        return pickle.dumps(
+            obj,
+            pickle.HIGHEST_PROTOCOL if protocol is None else protocol,
+            buffer_callback=buffer_callback,
+        )
+
+
+def reduce(
+    array: _core.Array, protocol: SupportsIndex, policy: Policy | None = None
+) -> tuple[Callable[..., _core.Array], tuple[Any, ...]]:
+    """A function and its arguments that make the array again, by the policy.
+
+    The default is the policy of the context.
+    """
+    name, seconds = policy or _policy.get()
+    if name == "share":
+        return _reduce_shared(array, seconds)
+    if name == "copy":
+        return _reduce_copied(array, protocol.__index__())
+    raise TypeError(
+        "cannot pickle an entrepot.Array: no policy says what its pickle contains. Pickle it in "
+        "`with entrepot.pickling('copy'):` for its elements, or with 'share' for a handle of its "
+        "memory"
+    )
+
+
+# ---------------------------------------------------------------- copy
+
+
+class Packed(NamedTuple):
+    """The elements of an array as dense bytes, and what makes an array of them again."""
+
+    data: _core.Array  # uint8, of one dimension, accessible to the host
+    dtype: str
+    shape: tuple[int, ...]  # of the axes in the order of memory
+    axes: tuple[int, ...]  # the place of each of these axes in the array
+    device: str
+    kind: str
+    read_only: bool
+
+
+def packed(array: _core.Array) -> Packed:
+    """The elements without a copy if they are dense in any order of axes and the host can access
+    them. Otherwise they are copied to such memory.
+    """
+    axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    ordered = array.transpose(axes)
+    if not _is_dense(ordered):
+        axes = list(range(array.ndim))
+        ordered = array.to()  # copies into C order
+    if ordered.kind == "device":
+        ordered = ordered.copy_to_host()
+    return Packed(
+        ordered.reshape(-1).view("uint8"),
+        str(array.dtype),
+        ordered.shape,
+        tuple(axes),
+        str(array.device),
+        array.kind,
+        array.read_only,
+    )
+
+
+def _is_dense(array: _core.Array) -> bool:
+    """True if the elements lie in C order without gaps."""
+    expected = 1
+    for extent, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+        if extent > 1 and stride != expected:
+            return array.size == 0
+        expected *= extent
+    return True
+
+
+def _reduce_copied(
+    array: _core.Array, protocol: int
+) -> tuple[Callable[..., _core.Array], tuple[Any, ...]]:
+    data, *rest = packed(array)
+    # Reading waits for pending writes. Older protocols have no buffers, and a copy of the elements.
+    view = memoryview(data)
+    return unpacked, (pickle.PickleBuffer(view) if protocol >= 5 else bytearray(view), *rest)
+
+
+def unpacked(
+    data: Any,
+    dtype: str,
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    device: str,
+    kind: str,
+    read_only: bool,
+) -> _core.Array:
+    """The array of ``Packed``, whose ``data`` is any buffer.
+
+    In host memory it is a view of the buffer, read-only if the buffer is. Raises DeviceError if
+    the process has no device of that name.
+    """
+    elements = _core.asarray(data)
+    itemsize = _core.Dtype(dtype).itemsize
+    if elements.data_ptr % min(itemsize & -itemsize, 16):
+        elements = elements.to()  # a buffer may begin at any byte
+    elements = elements.view(dtype).reshape(shape)
+    if device != "host":
+        elements = _on_device(elements, device, kind)
+    if read_only:
+        elements = elements.broadcast_to(shape)  # a read-only view
+    inverse = sorted(range(len(axes)), key=axes.__getitem__)
+    return elements.transpose(inverse)
+
+
+def _on_device(elements: _core.Array, device: str, kind: str) -> _core.Array:
+    try:
+        place = _core.device(device)
+    except _core.DeviceError as error:
+        raise _core.DeviceError(
+            f"the pickled array was in memory of {device}, which this process does not have: "
+            f"{error}. Pickle array.copy_to_host() for a process without the device"
+        ) from None
+    return elements.to(place, kind=kind)
+
+
+# ---------------------------------------------------------------- share
+
+
+@functools.cache
+def machine() -> str:
+    """Identifies the processes that can open each other's handles: those of one kernel and one
+    network namespace, where the sockets are."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {os.readlink('/proc/self/ns/net')}"
+
+
+def _reduce_shared(
+    array: _core.Array, seconds: float
+) -> tuple[Callable[..., _core.Array], tuple[Any, ...]]:
+    return opened, (*shared(array, seconds), seconds)
+
+
+def shared(array: _core.Array, seconds: float) -> tuple[bytes, str, leases.Lease]:
+    """A handle as bytes, the machine, and a lease of the memory.
+
+    Raises ExchangeError if the memory cannot be shared.
+    """
+    if array.owner is not None and str(array.device) != "host":
+        # Such memory has to stay allocated while another process uses it, which no lease covers.
+        raise _core.ExchangeError(
+            "share: the policy 'share' does not cover memory that another library allocated on a "
+            "device. Send array.share() and hold the array while the other process uses it, or "
+            "pickle with the policy 'copy'"
+        )
+    try:
+        handle = array.share()
+    except _core.ExchangeError as error:
+        raise _core.ExchangeError(f"{error}; or pickle the array with the policy 'copy'") from None
+    return bytes(handle), machine(), leases.hold(array, seconds)
+
+
+def opened(handle: bytes, where: str, lease: leases.Lease, seconds: float) -> _core.Array:
+    """The array of ``shared``, without a copy.
+
+    Raises ExchangeError on another machine, and if the memory has been released.
+    """
+    lease = leases.Lease(*lease)
+    if (own := leases.local(lease)) is not None:
+        leases.report(lease)
+        return own[...]
+    if where != machine():
+        raise _core.ExchangeError(
+            "the array was pickled with the policy 'share' on another machine or in another "
+            "network namespace. Pickle it with the policy 'copy'"
+        )
+    try:
+        array = _core.ArrayHandle(handle).open()
+    except _core.ExchangeError as error:
+        raise _core.ExchangeError(
+            f"{error}. A pickled handle holds the memory for {seconds:g} seconds, and until it is "
+            "unpickled for the first time: pass a larger hold=, or hold the array"
+        ) from None
+    leases.report(lease)
+    return array
