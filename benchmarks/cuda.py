@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import cupy
+import cupyx
 import numpy as np
 import torch
 
@@ -63,14 +64,19 @@ def transfers(queue: ep.Queue) -> list[Pair]:
         torch.empty(LARGE, dtype=torch.uint8, pin_memory=True),
     )
     pageable = np.zeros(LARGE // 4, "uint8")
+    numpys = np.ones(LARGE, "uint8")
+    cupys = cupyx.empty_pinned(LARGE, "uint8")
+    cupys[:] = 1
     names: dict[str, Any] = {
         "ep": ep, "torch": torch, "queue": queue, "pinned": pinned, "theirs_pinned": theirs_pinned,
         "a": ep.empty(LARGE, "uint8", queue=queue), "b": ep.empty(LARGE, "uint8", queue=queue),
         "c": torch.empty(LARGE, dtype=torch.uint8, device="cuda"),
         "d": torch.empty(LARGE, dtype=torch.uint8, device="cuda"),
         "pageable": ep.asarray(pageable), "theirs_pageable": torch.from_numpy(pageable),
-        "part": LARGE // 4,
+        "part": LARGE // 4, "pinned_numpy": ep.pin(numpys, device="cuda:0"),
+        "cupy": cupy, "cupys": cupys, "e": cupy.empty(LARGE, "uint8"),
     }  # fmt: skip
+    ours_of_numpy = "ep.copy(a, pinned_numpy, queue=queue); queue.wait()"
     rows = [
         ("device → device, 1 GiB", ("a", "b"), ("c", "d")),
         ("pinned → device, 1 GiB", ("a", "pinned"), ("c", "theirs_pinned")),
@@ -79,14 +85,30 @@ def transfers(queue: ep.Queue) -> list[Pair]:
         ("device → pageable, 256 MiB", ("pageable", "a[:part]"), ("theirs_pageable", "c[:part]")),
     ]
     return [
+        *(
+            Pair(
+                what,
+                f"ep.copy({ours[0]}, {ours[1]}, queue=queue); queue.wait()",
+                f"{theirs[0]}.copy_({theirs[1]}, non_blocking=True); torch.cuda.synchronize()",
+                0.97,
+                names,
+            )
+            for what, ours, theirs in rows
+        ),
         Pair(
-            what,
-            f"ep.copy({ours[0]}, {ours[1]}, queue=queue); queue.wait()",
-            f"{theirs[0]}.copy_({theirs[1]}, non_blocking=True); torch.cuda.synchronize()",
-            0.97,
+            "NumPy after ep.pin → device, 1 GiB, against pinned memory of PyTorch",
+            ours_of_numpy,
+            "c.copy_(theirs_pinned, non_blocking=True); torch.cuda.synchronize()",
+            0.95,
             names,
-        )
-        for what, ours, theirs in rows
+        ),
+        Pair(
+            "NumPy after ep.pin → device, 1 GiB, against pinned memory of CuPy",
+            ours_of_numpy,
+            "e.set(cupys); cupy.cuda.get_current_stream().synchronize()",
+            0.95,
+            names,
+        ),
     ]
 
 

@@ -235,6 +235,9 @@ entrepot._core.from_address$:
         deleter: Callable[[int], object] | CapsuleType | int | None = None,
     ) -> Array: ...
 
+entrepot._core.pin$:
+    def pin(x: object, *, device: object | None = None) -> Array: ...
+
 entrepot._core.(empty|zeros)$:
     def \1(
         shape: int | Sequence[int],

@@ -44,6 +44,7 @@ from ._core import (  # noqa: E402
     from_address,
     from_dlpack,
     full,
+    pin,
     zeros,
 )
 
@@ -92,6 +93,7 @@ __all__ = [
     "kernel",
     "memory",
     "pickling",
+    "pin",
     "record",
     "zeros",
 ]

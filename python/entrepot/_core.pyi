@@ -1758,8 +1758,9 @@ def asarray(
     device : Device or str, optional
         The device that the memory must already be on, unless ``copy=True``. Without
         ``kind``, or with ``kind='host'``, the device ``'host'`` accepts any memory that
-        the host can access. The default accepts any device. A copy is then on the
-        device of ``queue``, else on the same device.
+        the host can access. A device with ``has_aspect_usm_system_allocations`` accepts
+        host memory, and ``pin`` makes it usable for others. The default accepts any
+        device. A copy is then on the device of ``queue``, else on the same device.
     kind : str, optional
         The kind that the memory must already have, unless ``copy=True``: 'host',
         'device' or 'shared'. The default accepts any kind. With ``device`` or
@@ -1943,6 +1944,50 @@ def from_address(
     >>> array = ep.from_address(address, 3, "float32", owner=values)
     >>> array.numpy()
     array([1., 2., 3.], dtype=float32)
+    """
+
+def pin(x: object, *, device: object | None = None) -> Array:
+    """
+    An Array of the same host memory, which a device uses in place.
+
+    The driver of CUDA, HIP or SYCL registers the memory, so that kernels reach it and
+    copies move it directly. It is unpinned once the last Array over it is gone, and the
+    work on it is done. Pinning a part of pinned memory shares the registration. A device
+    that reads all memory of the process, as OpenCL's CPU device does, needs none.
+
+    Parameters
+    ----------
+    x : object
+        Any object over host memory that asarray accepts, such as a NumPy array, an mmap,
+        a memoryview or a CPU tensor. The result is read-only if it is.
+    device : Device or str, optional
+        The device that uses the memory. The default is that of the current queue.
+
+    Returns
+    -------
+    Array
+        A view of kind ``'host'`` on the device, with the same shape, strides and address.
+        It keeps the owner of the memory alive. Work on it is not ordered with work on
+        other arrays over the same memory.
+
+    Raises
+    ------
+    ExchangeError
+        If the object is not over host memory, or the device cannot pin it. Also if a part
+        of it is pinned already, by another library or by pin itself.
+    TypeError
+        If the object has no memory that can be viewed.
+    USMAllocationError
+        If the system locks no more pages.
+    DeviceError
+        If no device matches.
+
+    Examples
+    --------
+    >>> x = np.arange(4, dtype="float32")
+    >>> array = ep.pin(x, device="host")
+    >>> array.data_ptr == x.ctypes.data
+    True
     """
 
 def empty(

@@ -14,7 +14,7 @@ Array Array::empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue,
 }
 
 Queue Array::queue_of_memory() const {
-    if (memory_.has_peers() && !host_view_)
+    if (memory_.has_peers() && view_ != View::of_host)
         if (Queue of_owner = memory_.owner_queue())
             return of_owner;
     return Queue::for_context(context(), device());
@@ -23,7 +23,7 @@ Queue Array::queue_of_memory() const {
 // This array with other elements in its memory.
 Array Array::with(void *data, Dtype dtype, Layout layout) const {
     Array result(memory_, data, dtype, std::move(layout), read_only_, queue_);
-    result.host_view_ = host_view_;
+    result.view_ = view_;
     return result;
 }
 
@@ -68,6 +68,12 @@ Array Array::as_read_only() const {
 Array Array::on(Queue queue) const {
     Array result = *this;
     result.queue_ = unless_destroyed(std::move(queue));
+    if (is_device_view()) {
+        if (!result.queue_)
+            result.queue_ = device().default_queue();
+        else if (result.queue_.device() != device())
+            result.view_ = View::none;
+    }
     return result;
 }
 
@@ -76,8 +82,21 @@ Array Array::host() const {
         throw Error(ErrorKind::exchange, "host: ", kind(), " memory of ", device(),
                     " cannot be reached by the host; copy it with copy_to_host()");
     Array result = *this;
-    result.host_view_ = true;
+    result.view_ = View::of_host;
     result.queue_ = {};
+    return result;
+}
+
+Array Array::on_device(const Device &device) const {
+    if (!memory_.device().backend().is_host() || !device.has(EP_READS_HOST_MEMORY))
+        throw Error(ErrorKind::exchange, "on_device: ", device, " cannot use this ", kind(),
+                    " memory of ", this->device(),
+                    " in place: pin it, as ep.pin(x, device) does, or copy it with .to(device)");
+    if (device.backend().is_host())
+        return *this;
+    Array result = *this;
+    result.queue_ = device.default_queue();
+    result.view_ = View::of_device;
     return result;
 }
 

@@ -40,7 +40,10 @@ void check_copyable(const Array &to, const Array &from) {
                     "copy: source and destination overlap in memory; copy through a third array");
 }
 
-bool is_host_memory(const Array &array) { return array.device().backend().is_host(); }
+// Also of device views, whose memory is the host's.
+bool is_host_memory(const Array &array) {
+    return array.device().backend().is_host() || array.is_device_view();
+}
 
 // True if the runtime copies contiguous bytes between the two contexts, even if no kernel reaches
 // both.
@@ -52,7 +55,8 @@ bool copies_between(const Queue &queue, const Array &to, const Array &from) {
 
 // True if work on the array is captured into a graph, so the calling thread must not do it.
 bool is_captured(const Queue &wanted, const Array &array) {
-    return !is_host_memory(array) && (wanted ? wanted.capture() : array.queue().capture()) != 0;
+    return !array.device().backend().is_host() &&
+           (wanted ? wanted.capture() : array.queue().capture()) != 0;
 }
 
 // The array's queue, or one of its context if that queue cannot use the memory.

@@ -154,7 +154,7 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
 }
 
 std::optional<std::uintptr_t> stream_for_consumer(const Array &array) {
-    if (!is_gpu(array.device()))
+    if (!is_gpu(array.device()) || array.is_device_view())
         throw speaker.refusal(
             "this is ", array.kind(), " memory of ", array.device(),
             ", and the CUDA array interface describes memory of CUDA and HIP devices only");

@@ -184,6 +184,8 @@ std::ostream &operator<<(std::ostream &out, DLDevice device) {
 }
 
 DLDevice device_of(const Array &array) {
+    if (array.is_device_view()) [[unlikely]]
+        return {kDLCPU, 0};  // the device's runtime does not know the memory
     const DLDevice name = known_name(array.device(), array.kind());
     if (name.device_type != kDLCPU && !array.context().is_default()) [[unlikely]]
         refuse_context(array, name);

@@ -110,7 +110,7 @@ Array verify(Descriptor descriptor, Owner owner) {
 }
 
 Queue queue_for_consumer(const Array &array) {
-    if (!array.context().backend().is_sycl())
+    if (!array.context().backend().is_sycl() || array.is_device_view())
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
                               ", and SUAI describes SYCL USM only");
     Queue queue = queue_in_context(array);

@@ -91,12 +91,19 @@ struct Allocation {
     ep_context context;
 };
 
+// Host memory that is registered with the fake.
+struct Pinned {
+    std::size_t bytes = 0;
+    bool read_only = false;
+};
+
 // Number of calls of each function.
 struct Calls {
     int queue_create = 0, queue_wait = 0, queue_is_idle = 0, queue_capture = 0;
     int queue_wait_submitted = 0;  // also counted in queue_wait
     int event_record = 0, event_wait = 0, event_is_done = 0, event_wait_in_queue = 0;
-    int memory_query = 0, memory_trim = 0, device_info = 0, device_default_context = 0;
+    int memory_query = 0, memory_trim = 0, memory_pin = 0, device_info = 0,
+        device_default_context = 0;
     int graph_create = 0, graph_launch = 0, graph_update = 0;
 };
 
@@ -127,6 +134,8 @@ struct World {
 
     // Behavior; may change at any time.
     bool default_context_serves_sub_devices = true;
+    bool pins = true;                 // false: memory_pin is not supported
+    bool reads_host_memory = false;   // true: memory_pin registers nothing
     bool has_graphs = true;           // false: graph_create is not supported
     bool updates_graphs = true;       // false: graph_update is not supported
     bool marks_contexts = false;      // true: event_record_context is supported
@@ -153,6 +162,7 @@ struct World {
     std::vector<ep_queue> queues;
     std::map<std::uint64_t, Graph> graphs;             // by the number of the capture
     std::map<std::uintptr_t, Allocation> allocations;  // by the address of the last byte
+    std::map<std::uintptr_t, Pinned> pinned;           // by the address of the first byte
     std::string refusal;
     ep_status refusal_status = EP_OK;
     double clock = 0;
@@ -759,6 +769,31 @@ inline void enter_memory(ep_backend &table) {
                                             item_offset(view, kept.to_strides.data(), i),
                                         value.data(), value.size());
                     });
+        });
+    };
+    table.memory_pin = [](ep_context, void *pointer, std::size_t bytes, std::int32_t read_only,
+                          std::int32_t *pinned) {
+        return guarded([&](World &w) {
+            may_keep(w);
+            ++w.calls.memory_pin;
+            if (!w.pins)
+                refuse(EP_UNSUPPORTED, "the fake pins no memory");
+            *pinned = !w.reads_host_memory;
+            const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
+            for (const auto &[start, other] : w.pinned)
+                if (begin < start + other.bytes && start < begin + bytes)
+                    refuse(EP_INVALID, "a part of the memory is registered already");
+            if (*pinned)
+                w.pinned[begin] = {bytes, read_only != 0};
+        });
+    };
+    table.memory_unpin = [](ep_context, void *pointer, std::size_t bytes) {
+        return guarded([&](World &w) {
+            may_keep(w);
+            const auto found = w.pinned.find(reinterpret_cast<std::uintptr_t>(pointer));
+            if (found == w.pinned.end() || found->second.bytes != bytes)
+                refuse(EP_INVALID, "the memory is not registered");
+            w.pinned.erase(found);
         });
     };
     table.memory_trim = [](ep_device) { return guarded([](World &w) { ++w.calls.memory_trim; }); };

@@ -377,6 +377,17 @@ HIP_OVER_CUDA int hipHostMalloc(void **pointer, std::size_t bytes, unsigned flag
     return said(CU(cuMemHostAlloc)(pointer, bytes, flags & 7));
 }
 HIP_OVER_CUDA int hipHostFree(void *pointer) { return said(CU(cuMemFreeHost)(pointer)); }
+HIP_OVER_CUDA int hipHostRegister(void *pointer, std::size_t bytes, unsigned flags) {
+    current_device();
+    return said(CU(cuMemHostRegister)(pointer, bytes, flags & 7));
+}
+HIP_OVER_CUDA int hipHostUnregister(void *pointer) {
+    return said(CU(cuMemHostUnregister)(pointer));
+}
+HIP_OVER_CUDA int hipHostGetDevicePointer(CUdeviceptr *seen, void *pointer, unsigned flags) {
+    current_device();
+    return said(CU(cuMemHostGetDevicePointer)(seen, pointer, flags));
+}
 HIP_OVER_CUDA int hipMemGetInfo(std::size_t *free, std::size_t *all) {
     current_device();
     return said(CU(cuMemGetInfo)(free, all));

@@ -12,6 +12,7 @@
 #include <entrepot/memory/memory.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #pragma GCC visibility push(default)
@@ -59,14 +60,24 @@ public:
     std::int64_t itemsize() const noexcept { return dtype_.itemsize(); }
     std::int64_t nbytes() const { return layout_.nbytes(itemsize()); }
 
-    // Place of the array. A host view is on the host, wherever its memory is.
-    UsmKind kind() const noexcept { return host_view_ ? UsmKind::host : memory_.kind(); }
+    // Place of the array. A host view is on the host, wherever its memory is. A device view is on
+    // the device of its queue, and its memory is the host's.
+    UsmKind kind() const noexcept {
+        return view_ == View::of_host ? UsmKind::host : memory_.kind();
+    }
     const Device &device() const noexcept {
-        return host_view_ ? registry::host() : memory_.device();
+        if (view_ == View::none) [[likely]]
+            return memory_.device();
+        return is_device_view() ? queue_.device() : registry::host();
     }
     const Context &context() const {
-        return host_view_ ? registry::host().default_context() : memory_.context();
+        if (view_ == View::none) [[likely]]
+            return memory_.context();
+        return is_device_view() ? queue_.context() : registry::host().default_context();
     }
+    // True for a view of on_device(). Exports give it as host memory, because the device's runtime
+    // does not know the memory.
+    bool is_device_view() const noexcept { return view_ == View::of_device; }
     // The queue on which operations run unless they name another: the array's own. Otherwise the
     // queue on which the owner of borrowed memory works now, such as PyTorch's current stream on
     // this thread. Otherwise one of Entrepot's.
@@ -86,6 +97,10 @@ public:
     // A view of the memory for the host. Each use of it waits for pending work of devices.
     // Throws: ExchangeError for memory that the host cannot reach.
     Array host() const;
+    // A view of host memory for a device that reads the memory of the process as it is. Operations
+    // run on `device` unless they name a queue.
+    // Throws: ExchangeError if the device does not read host memory, or for other memory.
+    Array on_device(const Device &device) const;
 
 private:
     // The array may outlive the stream of a queue that may be destroyed.
@@ -99,7 +114,8 @@ private:
     std::byte *data_ = nullptr;
     Dtype dtype_;
     bool read_only_ = false;
-    bool host_view_ = false;
+    enum class View : std::uint8_t { none, of_host, of_device };
+    View view_ = View::none;  // of_device: queue_ is not empty
     Layout layout_;
     Queue queue_;
 };

@@ -420,6 +420,16 @@ typedef struct ep_backend {
                              size_t count);
     ep_status (*memory_fill_strided)(ep_queue queue, const ep_box *box, void *to,
                                      const int64_t *to_strides, const void *item);
+    /* Makes ordinary host memory of the process usable by the devices of `context`, at its own
+     * address, and by direct copies. `bytes` is not 0. With `read_only` the devices only read it,
+     * and it may be mapped read-only. Sets *pinned to 0, and does nothing, if they use such memory
+     * as it is; else to 1. Returns EP_INVALID if a part of the memory is registered with the
+     * runtime already. May block. */
+    ep_status (*memory_pin)(ep_context context, void *pointer, size_t bytes, int32_t read_only,
+                            int32_t *pinned);
+    /* Undoes a memory_pin of that `pointer` and `bytes`, in the same context. No access is pending.
+     * May block. */
+    ep_status (*memory_unpin)(ep_context context, void *pointer, size_t bytes);
     /* Returns memory that the runtime caches to the system, if the queues that it was freed in have
      * completed the free. Blocks. */
     ep_status (*memory_trim)(ep_device device);

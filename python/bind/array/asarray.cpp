@@ -72,8 +72,13 @@ void check_dtype(const Array &array, const Options &options) {
                     "reinterpret the bits with .view(dtype)");
 }
 
-// The array if it is already at the requested place; host-accessible memory also counts as host
-// memory. nullopt if it is elsewhere.
+// True for memory of the process that the device reads as it is.
+bool is_readable_by(const Device &device, const Array &array) {
+    return array.memory().device().backend().is_host() && device.has(EP_READS_HOST_MEMORY);
+}
+
+// The array if it is already at the requested place. Host-accessible memory also counts as host
+// memory, and host memory as that of a device that reads it. nullopt if it is elsewhere.
 std::optional<Array> in_place(const Array &array, const std::optional<Device> &device,
                               const std::optional<UsmKind> &kind) {
     const bool device_fits = !device || *device == array.device(),
@@ -83,6 +88,8 @@ std::optional<Array> in_place(const Array &array, const std::optional<Device> &d
     if (device && *device == registry::host() && array.is_host_accessible() &&
         (!kind || *kind == UsmKind::host))
         return array.host();
+    if (device && is_readable_by(*device, array) && (!kind || *kind == UsmKind::host))
+        return array.on_device(*device);
     return std::nullopt;
 }
 
@@ -100,11 +107,15 @@ Array placed(const Array &array, const Options &options) {
     }
     if (std::optional<Array> there = in_place(array, device, kind))
         return *std::move(there);
+    const bool can_pin = device && !device->backend().is_host() &&
+                         array.memory().device().backend().is_host() &&
+                         (!kind || *kind == UsmKind::host);
     throw Error(ErrorKind::exchange, options.function, ": the memory is ", array.kind(),
                 " memory of ", array.device(), " and cannot become ",
                 kind ? name_of(*kind) : "memory", " of ",
                 device ? device->selector() : array.device().selector(),
-                " without a copy; pass copy=True, or use .to(device, kind=…)");
+                " without a copy; pass copy=True, or use .to(device, kind=…)",
+                can_pin ? "; ep.pin(x, device) makes host memory usable in place" : "");
 }
 
 Array with_options(const Options &options) {

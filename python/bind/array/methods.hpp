@@ -30,6 +30,9 @@ PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
 PyObject *from_address(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                        PyObject *kwnames);
 
+// pin.cpp
+PyObject *pin(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+
 // type.cpp
 bool init_array_type(PyObject *module);
 

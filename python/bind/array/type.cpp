@@ -99,7 +99,8 @@ PyObject *usm_ndarray_of(PyObject *self) {
     if (PyObject *const kept = object->usm_ndarray.get())
         return kept;
     const Reference tensor = imported_module("dpnp.tensor");
-    if (!tensor || object->array().device().backend().is_host()) {
+    if (!tensor || object->array().device().backend().is_host() ||
+        object->array().is_device_view()) {
         PyErr_SetString(PyExc_AttributeError,
                         "__usm_ndarray__ is for SYCL memory, and for programs that use dpnp");
         throw PythonError{};
@@ -194,7 +195,7 @@ PyObject *get_data_ptr(const Array &a) {
     return PyLong_FromVoidPtr(a.data());
 }
 PyObject *get_owner(const Array &a) {
-    PyObject *owner = a.memory().is_borrowed() ? kept_object(a.memory().owner()) : nullptr;
+    PyObject *owner = owner_of(a.memory());
     return Py_NewRef(owner ? owner : Py_None);
 }
 PyObject *get_transposed(const Array &a) { return wrap(a.transposed({})); }

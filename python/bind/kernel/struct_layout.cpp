@@ -87,7 +87,9 @@ Array StructElements::field(const StructType::Field &field) const {
     const Array made(whole_.memory(), data, field.dtype, Layout(shape, strides), whole_.read_only(),
                      whole_.has_own_queue() ? whole_.queue() : Queue());
     const bool is_host_view = whole_.kind() != whole_.memory().kind();
-    return is_host_view ? made.host() : made;
+    return is_host_view              ? made.host()
+           : whole_.is_device_view() ? made.on_device(whole_.device()).on(whole_.queue())
+                                     : made;
 }
 
 namespace {

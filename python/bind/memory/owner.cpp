@@ -2,6 +2,8 @@
 
 #include "held_buffer.hpp"
 
+#include <entrepot/memory/pin.hpp>
+
 namespace entrepot::python {
 
 PyObject *kept_object(Owner::Release release, void *handle) noexcept {
@@ -9,6 +11,14 @@ PyObject *kept_object(Owner::Release release, void *handle) noexcept {
         return static_cast<PyObject *>(handle);
     const Py_buffer *const view = held_view(release, handle);
     return view ? view->obj : nullptr;
+}
+
+PyObject *owner_of(const Memory &memory) noexcept {
+    if (!memory.is_borrowed())
+        return nullptr;
+    if (const Memory *const source = pinned_source(memory.owner()))
+        return owner_of(*source);
+    return kept_object(memory.owner());
 }
 
 }  // namespace entrepot::python

@@ -26,6 +26,11 @@ inline PyObject *kept_object(const Owner &owner) noexcept {
     return kept_object(owner.release_function(), owner.handle());
 }
 
+// Returns: a borrowed reference to the object that owns borrowed memory, also if the memory is
+//          pinned; nullptr without one. Not for the garbage collector: another memory may
+//          share the reference.
+PyObject *owner_of(const Memory &memory) noexcept;
+
 // Returns: an owner that holds a new reference to `object`.
 // GIL: must be held here. The release is callable on any thread.
 inline Owner keep(PyObject *object) noexcept {

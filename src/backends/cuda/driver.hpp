@@ -34,6 +34,8 @@
     required(cuMemAllocFromPoolAsync) required(cuMemFreeAsync) \
     required(cuMemAlloc) required(cuMemAllocManaged) \
     required(cuMemFree) required(cuMemHostAlloc) required(cuMemFreeHost) \
+    required(cuMemHostRegister) required(cuMemHostUnregister) \
+    required(cuMemHostGetDevicePointer) \
     required(cuMemGetInfo) required(cuPointerGetAttribute) required(cuPointerGetAttributes) \
     required(cuMemGetAllocationGranularity) required(cuMemGetAllocationPropertiesFromHandle) \
     required(cuMemCreate) required(cuMemRelease) required(cuMemMap) \

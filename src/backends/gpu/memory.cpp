@@ -314,6 +314,91 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
     });
 }
 
+// ---------------------------------------------------------------------- pin
+
+std::string bytes_from(const void *pointer, std::size_t bytes) {
+    return sentence_of("the ", bytes, " bytes from ", pointer);
+}
+
+// Memory that the driver knows is pinned or managed already, by this process's other libraries.
+void require_pageable(const void *at, const std::string &wanted) {
+    const PointerAttributes found = attributes_of(at);
+    if (!found.is_pageable())
+        refuse(EP_INVALID, wanted, " are to be pinned, and the driver knows ",
+               bytes_from(reinterpret_cast<const void *>(found.base), found.size), " as ",
+               found.is_managed                   ? "managed"
+               : found.type == CU_MEMORYTYPE_HOST ? "pinned"
+                                                  : "device",
+               " memory: another library has allocated or registered them, as pin_memory() of "
+               "PyTorch and cudaHostRegister do. Use them by ep.from_address(address, shape, "
+               "dtype, device=…, owner=x), or unregister them there");
+}
+
+[[noreturn]] void refuse_pinning(CUresult code, const std::string &wanted) {
+    switch (code) {
+    case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
+        refuse(EP_INVALID, wanted,
+               " are to be pinned, and a part of them, or of the first or last "
+               "page, is registered with the driver already: unregister it in "
+               "the library that has registered it, or pin whole pages");
+    case CUDA_ERROR_OUT_OF_MEMORY:
+        refuse(EP_OUT_OF_MEMORY, wanted,
+               " are to be pinned, and the system locks no more pages: ", text_of(code),
+               "; `ulimit -l` shows the limit of a process");
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_NOT_PERMITTED:
+    case CUDA_ERROR_NOT_SUPPORTED:
+        refuse(EP_UNSUPPORTED, wanted, " cannot be pinned, says the driver: ", text_of(code),
+               "; memory that is mapped read-only is pinned as a read-only object, and a file on "
+               "some file systems not at all: copy it");
+    default:
+        fail(code, "cuMemHostRegister");
+    }
+}
+
+// The driver gives another address to the memory if one of its devices cannot use the host's.
+void require_same_address(void *pointer, const std::string &wanted) {
+    CUdeviceptr seen = 0;
+    const CUresult code = driver().cuMemHostGetDevicePointer(&seen, pointer, 0);
+    if (code == CUDA_SUCCESS && seen == address(pointer))
+        return;
+    driver().cuMemHostUnregister(pointer);
+    check(code, "cuMemHostGetDevicePointer");
+    refuse(EP_UNSUPPORTED, wanted, " are at ", reinterpret_cast<const void *>(seen),
+           " for the devices, and arrays have one address: copy the memory");
+}
+
+ep_status memory_pin(ep_context context, void *pointer, std::size_t bytes, std::int32_t read_only,
+                     std::int32_t *pinned) {
+    return guarded([&] {
+        const Context &in = object(context);
+        const std::string wanted = bytes_from(pointer, bytes);
+        if (read_only != 0 &&
+            in.device.attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED) == 0)
+            refuse(EP_UNSUPPORTED, wanted, " are read-only, and ", in.device.selector(),
+                   " pins writable memory only: pin a writable object, or copy it");
+        require_pageable(pointer, wanted);
+        require_pageable(static_cast<const std::byte *>(pointer) + bytes - 1, wanted);
+        const Current current(in.native);
+        const RelaxedCaptureMode relaxed;
+        const unsigned flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
+                               (read_only != 0 ? unsigned{CU_MEMHOSTREGISTER_READ_ONLY} : 0u);
+        const CUresult code = driver().cuMemHostRegister(pointer, bytes, flags);
+        if (code != CUDA_SUCCESS)
+            refuse_pinning(code, wanted);
+        require_same_address(pointer, wanted);
+        *pinned = 1;
+    });
+}
+
+ep_status memory_unpin(ep_context context, void *pointer, std::size_t) {
+    return guarded([&] {
+        const Current current(object(context).native);
+        const RelaxedCaptureMode relaxed;
+        check(driver().cuMemHostUnregister(pointer), "cuMemHostUnregister");
+    });
+}
+
 // --------------------------------------------------------------------- trim
 
 // The pool keeps blocks that were freed in stream order, even after the stream has passed that
@@ -336,6 +421,8 @@ void fill_memory_functions(ep_backend &table) {
     table.memory_copy_strided = memory_copy_strided;
     table.memory_fill = memory_fill;
     table.memory_fill_strided = memory_fill_strided;
+    table.memory_pin = memory_pin;
+    table.memory_unpin = memory_unpin;
     table.memory_trim = memory_trim;
 }
 

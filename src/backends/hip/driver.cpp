@@ -246,6 +246,7 @@ CUresult pointer_attribute(void *value, CUpointer_attribute, CUdeviceptr pointer
 void stand_between(Driver &made) {
     forget_errors_of<&Driver::capture_info, &Driver::cuMemAllocFromPoolAsync, &Driver::cuMemAlloc,
                      &Driver::cuMemAllocManaged, &Driver::cuMemHostAlloc, &Driver::cuMemGetInfo,
+                     &Driver::cuMemHostRegister, &Driver::cuMemHostGetDevicePointer,
                      &Driver::cuMemCreate, &Driver::cuMemImportFromShareableHandle,
                      &Driver::cuMemGetAllocationPropertiesFromHandle, &Driver::cuIpcOpenMemHandle,
                      &Driver::cuModuleGetFunction>(made);

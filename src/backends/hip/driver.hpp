@@ -66,11 +66,13 @@ enum CUresult : int {
     CUDA_ERROR_ILLEGAL_ADDRESS = 700,
     CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
     CUDA_ERROR_ASSERT = 710,
+    CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
     CUDA_ERROR_LAUNCH_FAILED = 719,
     CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
     CUDA_ERROR_NOT_SUPPORTED = 801,
     CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
     CUDA_ERROR_INVALID_CLUSTER_SIZE = -1,  // never: HIP has no clusters
+    CUDA_ERROR_NOT_PERMITTED = -2,         // never
 };
 
 enum CUdevice_attribute : int {
@@ -94,6 +96,8 @@ enum CUdevice_attribute : int {
     CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = 89,
     CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH = -1,  // not in HIP: 0 for all devices
     CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED = -1,
+    // The runtime ignores the flag, and devices write to the memory all the same.
+    CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED = -1,
 };
 
 enum CUfunction_attribute : int {
@@ -115,6 +119,9 @@ enum CUmemorytype : int { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
 
 enum : unsigned {
     CU_MEMHOSTALLOC_PORTABLE = 1,
+    CU_MEMHOSTREGISTER_PORTABLE = 1,
+    CU_MEMHOSTREGISTER_DEVICEMAP = 2,
+    CU_MEMHOSTREGISTER_READ_ONLY = 8,
     CU_MEM_ATTACH_GLOBAL = 1,
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,
@@ -283,6 +290,10 @@ inline constexpr int hipMemcpyDefault = 4;
     twin(cuMemFree, hipFree, (CUdeviceptr pointer)) \
     twin(cuMemHostAlloc, hipHostMalloc, (void **pointer, std::size_t bytes, unsigned flags)) \
     twin(cuMemFreeHost, hipHostFree, (void *pointer)) \
+    twin(cuMemHostRegister, hipHostRegister, (void *pointer, std::size_t bytes, unsigned flags)) \
+    twin(cuMemHostUnregister, hipHostUnregister, (void *pointer)) \
+    twin(cuMemHostGetDevicePointer, hipHostGetDevicePointer, \
+         (CUdeviceptr *seen, void *pointer, unsigned flags)) \
     twin(cuMemGetInfo, hipMemGetInfo, (std::size_t *free, std::size_t *all)) \
     twin(cuMemGetAllocationGranularity, hipMemGetAllocationGranularity, \
          (std::size_t *step, const CUmemAllocationProp *properties, \

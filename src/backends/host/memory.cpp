@@ -216,6 +216,18 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
     });
 }
 
+// The host uses all memory of the process as it is.
+ep_status memory_pin(ep_context context, void *, std::size_t, std::int32_t, std::int32_t *pinned) {
+    return guarded([&] {
+        check_context(context);
+        *pinned = 0;
+    });
+}
+
+ep_status memory_unpin(ep_context context, void *, std::size_t) {
+    return guarded([&] { check_context(context); });
+}
+
 // A no-op: the C library decides what its allocator keeps.
 ep_status memory_trim(ep_device device) {
     return guarded([&] { check_device(device); });
@@ -260,6 +272,8 @@ void fill_memory_functions(ep_backend &table) {
     table.memory_copy_strided = memory_copy_strided;
     table.memory_fill = memory_fill;
     table.memory_fill_strided = memory_fill_strided;
+    table.memory_pin = memory_pin;
+    table.memory_unpin = memory_unpin;
     table.memory_trim = memory_trim;
 }
 

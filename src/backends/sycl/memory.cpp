@@ -1,8 +1,10 @@
 // Memory: allocation, pointer queries, copies and fills.
 #include "backends/sycl/contiguous.hpp"
+#include "backends/sycl/extensions.hpp"
 #include "backends/sycl/strided.hpp"
 
 #include <CL/cl_ext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -309,6 +311,53 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
     });
 }
 
+// ---------------------------------------------------------------------- pin
+
+// The extension registers whole pages, which may hold other objects as well.
+struct Pages {
+    void *first;
+    std::size_t bytes;
+
+    Pages(void *pointer, std::size_t length) {
+        const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+        const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
+        const std::uintptr_t end = (begin + length + page - 1) / page * page;
+        first = reinterpret_cast<void *>(begin / page * page);
+        bytes = end - begin / page * page;
+    }
+};
+
+void require_registration(const Context &context) {
+    for (const Device *const device : context.devices)
+        if (!registers_host_memory(device->native))
+            refuse(EP_UNSUPPORTED, device->selector(),
+                   " has neither the aspect usm_system_allocations nor "
+                   "ext_oneapi_register_host_memory, so it uses no memory of the process in "
+                   "place: copy it with .to(device)");
+}
+
+ep_status memory_pin(ep_context context, void *pointer, std::size_t bytes, std::int32_t read_only,
+                     std::int32_t *pinned) {
+    return guarded([&] {
+        const Context &in = object(context);
+        const auto reads_host_memory = [](const Device *device) {
+            return (device->info.aspects & EP_READS_HOST_MEMORY) != 0;
+        };
+        const bool is_needed = !std::ranges::all_of(in.devices, reads_host_memory);
+        if (is_needed) {
+            require_registration(in);
+            const Pages pages(pointer, bytes);
+            register_host_memory(pages.first, pages.bytes, in.native, read_only != 0);
+        }
+        *pinned = is_needed;
+    });
+}
+
+ep_status memory_unpin(ep_context context, void *pointer, std::size_t bytes) {
+    return guarded(
+        [&] { unregister_host_memory(Pages(pointer, bytes).first, object(context).native); });
+}
+
 // --------------------------------------------------------------------- trim
 
 // A no-op: the runtime caches no memory.
@@ -326,6 +375,8 @@ void fill_memory_functions(ep_backend &table) {
     table.memory_copy_strided = memory_copy_strided;
     table.memory_fill = memory_fill;
     table.memory_fill_strided = memory_fill_strided;
+    table.memory_pin = memory_pin;
+    table.memory_unpin = memory_unpin;
     table.memory_trim = memory_trim;
 }
 

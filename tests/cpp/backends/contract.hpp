@@ -652,6 +652,42 @@ inline void trim_keeps_memory_in_use(const Subject &subject) {
     });
 }
 
+inline void pinned_host_memory_is_used_in_place(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        constexpr std::size_t bytes = std::size_t{1} << 16;
+        std::vector<std::uint8_t> block(3 * bytes);  // with pages of its own in the middle
+        void *middle = block.data();
+        std::size_t space = block.size();
+        REQUIRE(std::align(bytes, bytes, middle, space));
+        auto *const first = static_cast<std::uint8_t *>(middle);
+        std::int32_t pinned = -1;
+        const ep_status status = table.memory_pin(bench.context.get(), first, bytes, 0, &pinned);
+        if (status == EP_UNSUPPORTED) {
+            CHECK(!last_error().empty());
+            return;
+        }
+        CONTRACT_OK(status);
+        CHECK((pinned == 0 || pinned == 1));
+        std::iota(first, first + bytes, std::uint8_t{1});
+        const Memory there(bench, bench.kinds().front(), bytes);
+        const Queue queue = bench.queue();
+        CONTRACT_OK(table.memory_copy(queue.get(), there.at(), first, bytes));
+        bench.wait(queue);
+        CHECK(there.read<std::uint8_t>(bytes) == std::vector<std::uint8_t>(first, first + bytes));
+        if (pinned == 0)
+            return;
+        std::int32_t again = -1;
+        CONTRACT_REFUSED_AS(EP_INVALID,
+                            table.memory_pin(bench.context.get(), first + 4096, 4096, 0, &again));
+        CHECK_MESSAGE(again == -1, "a refused call writes nothing");
+        CONTRACT_OK(table.memory_unpin(bench.context.get(), first, bytes));
+        CONTRACT_REFUSED(table.memory_unpin(bench.context.get(), first, bytes));
+        CONTRACT_OK(table.memory_pin(bench.context.get(), first, bytes, 0, &pinned));
+        CONTRACT_OK(table.memory_unpin(bench.context.get(), first, bytes));
+    });
+}
+
 inline void query_reports_kind_and_range(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
@@ -1558,6 +1594,7 @@ inline void threads_share_a_queue(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, profiling_events_have_times)                                      \
     CONTRACT_CASE(NAME, SUBJECT, allocations_have_the_requested_alignment)                         \
     CONTRACT_CASE(NAME, SUBJECT, trim_keeps_memory_in_use)                                         \
+    CONTRACT_CASE(NAME, SUBJECT, pinned_host_memory_is_used_in_place)                              \
     CONTRACT_CASE(NAME, SUBJECT, query_reports_kind_and_range)                                     \
     CONTRACT_CASE(NAME, SUBJECT, queue_wait_submitted_covers_own_work)                             \
     CONTRACT_CASE(NAME, SUBJECT, impossible_allocations_are_refused)                               \

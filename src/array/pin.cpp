@@ -1,0 +1,29 @@
+// Pinned arrays: finds the bytes of the elements, and pins them.
+#include <entrepot/array/pin.hpp>
+
+#include <entrepot/memory/pin.hpp>
+
+namespace entrepot {
+
+Array pin(const Array &array, const Device &device) {
+    const Memory &memory = array.memory();
+    if (memory.device() == device && array.is_host_accessible())
+        return array;
+    if (!memory.device().backend().is_host())
+        throw Error(ErrorKind::exchange, "pin: the memory is ", memory.kind(), " memory of ",
+                    memory.device(), ", and ", device, " was asked for: host memory is pinned; ",
+                    "copy it with .to(device)");
+    if (device.backend().is_host() || (array.size() == 0 && device.has(EP_READS_HOST_MEMORY)))
+        return array.on_device(device);
+
+    memory.wait_for_host(array.access());
+    const ByteRange range = array.layout().byte_range(array.itemsize());
+    std::byte *const lowest = static_cast<std::byte *>(array.data()) + range.begin;
+    Memory pinned = pin(memory, lowest, static_cast<std::size_t>(range.end - range.begin),
+                        array.read_only(), device);
+    if (!pinned)
+        return array.on_device(device);
+    return Array(std::move(pinned), array.data(), array.dtype(), array.layout(), array.read_only());
+}
+
+}  // namespace entrepot

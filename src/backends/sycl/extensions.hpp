@@ -1,0 +1,51 @@
+// Extensions that not every runtime of this generation has: memory of the process that is
+// registered with a context.
+//
+// Headers of 2026.0 lack them, and a runtime of 2026.0 lacks their functions. So a function is a
+// weak symbol, which is NULL if the runtime does not have it.
+#pragma once
+#include "backends/sycl/driver.hpp"
+
+#if __has_include(<sycl/ext/oneapi/experimental/register_host_memory.hpp>)
+#include <sycl/ext/oneapi/experimental/register_host_memory.hpp>
+#define ENTREPOT_SYCL_REGISTERS_HOST_MEMORY
+
+namespace sycl {
+inline namespace _V1 {
+namespace ext::oneapi::experimental::detail {
+__attribute__((weak)) void register_host_memory(void *, std::size_t, const context &,
+                                                std::uint32_t);
+__attribute__((weak)) void unregister_host_memory(void *, const context &);
+}  // namespace ext::oneapi::experimental::detail
+}  // namespace _V1
+}  // namespace sycl
+#endif
+
+namespace entrepot::backends::sycl {
+
+#ifdef ENTREPOT_SYCL_REGISTERS_HOST_MEMORY
+
+inline bool registers_host_memory(const ::sycl::device &device) {
+    return syclex::detail::register_host_memory != nullptr &&
+           device.has(::sycl::aspect::ext_oneapi_register_host_memory);
+}
+// Requires (both): registers_host_memory() of each device of the context.
+inline void register_host_memory(void *first, std::size_t bytes, const ::sycl::context &context,
+                                 bool read_only) {
+    const std::uint32_t flags =
+        read_only ? std::uint32_t{syclex::detail::register_host_memory_flag_read_only} : 0u;
+    syclex::detail::register_host_memory(first, bytes, context, flags);
+}
+inline void unregister_host_memory(void *first, const ::sycl::context &context) {
+    syclex::detail::unregister_host_memory(first, context);
+}
+
+#else
+
+inline bool registers_host_memory(const ::sycl::device &) { return false; }
+inline void register_host_memory(void *, std::size_t, const ::sycl::context &, bool) {}
+inline void unregister_host_memory(void *, const ::sycl::context &) {}
+
+#endif
+
+}  // namespace entrepot::backends::sycl
