@@ -340,6 +340,16 @@ def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     )
 
 
+@pytest.fixture
+def other() -> Iterator[Any]:
+    """A second process (support.other_process.Other)."""
+    from support.other_process import Other
+
+    process = Other()
+    yield process
+    process.end()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def collection_is_cheap() -> Iterator[None]:
     """Freezes existing objects for the garbage collector, since tests of lifetimes call it after

@@ -1,8 +1,8 @@
 """Leases: memory that this process holds for a process that has not opened it yet.
 
 A pickled handle may never be unpickled, so nothing outside this process can own the memory. A lease
-owns it here until the first of these: the receiver reports that it has opened the memory, the time
-is over, or this process ends.
+owns it here. It ends when the receiver reports that it has opened the memory, when the time is
+over, or when this process ends.
 
 Concurrency
 -----------

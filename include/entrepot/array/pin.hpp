@@ -6,9 +6,9 @@
 namespace entrepot {
 
 // Returns: the elements of `array`, of kind `host` on `device`, at the same address. The memory
-//          stays pinned until the last reference to the result is dropped. If the device reads the
-//          memory of the process as it is, the result is a view (Array::on_device). If the memory
-//          is host-accessible memory of `device` already, it is `array`.
+//          stays pinned until the last reference to the result is dropped. If the device reads all
+//          memory of the process, the result is a view (Array::on_device). For host-accessible
+//          memory of `device`, it is `array`.
 // Throws: Error(exchange) for memory of another device, and as entrepot::pin of memory/pin.hpp.
 // Blocks: until pending work on the memory is done, and inside the driver.
 //

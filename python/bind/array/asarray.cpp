@@ -86,9 +86,9 @@ std::optional<Array> in_place(const Array &array, const std::optional<Device> &d
     if (device_fits && kind_fits)
         return array;
     if (device && *device == registry::host() && array.is_host_accessible() &&
-        (!kind || *kind == UsmKind::host))
+        kind.value_or(UsmKind::host) == UsmKind::host)
         return array.host();
-    if (device && is_readable_by(*device, array) && (!kind || *kind == UsmKind::host))
+    if (device && is_readable_by(*device, array) && kind.value_or(UsmKind::host) == UsmKind::host)
         return array.on_device(*device);
     return std::nullopt;
 }
@@ -96,8 +96,9 @@ std::optional<Array> in_place(const Array &array, const std::optional<Device> &d
 Array placed(const Array &array, const Options &options) {
     std::optional<Device> device =
         options.device ? std::optional(device_from(options.device)) : std::nullopt;
-    const std::optional<UsmKind> kind =
-        options.kind ? std::optional(kind_from(options.kind)) : std::nullopt;
+    std::optional<UsmKind> kind;
+    if (options.kind)
+        kind = kind_from(options.kind);
     if (is_true(options.copy)) {
         const Placement where = device || options.queue
                                     ? placement_from(options.device, options.kind, options.queue)
@@ -109,7 +110,7 @@ Array placed(const Array &array, const Options &options) {
         return *std::move(there);
     const bool can_pin = device && !device->backend().is_host() &&
                          array.memory().device().backend().is_host() &&
-                         (!kind || *kind == UsmKind::host);
+                         kind.value_or(UsmKind::host) == UsmKind::host;
     throw Error(ErrorKind::exchange, options.function, ": the memory is ", array.kind(),
                 " memory of ", array.device(), " and cannot become ",
                 kind ? name_of(*kind) : "memory", " of ",
