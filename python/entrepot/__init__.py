@@ -95,6 +95,7 @@ __all__ = [
     "pickling",
     "pin",
     "record",
+    "transport",
     "zeros",
 ]
 
@@ -120,7 +121,7 @@ def get_include() -> str:
 # Type checkers take it as true; importing it from typing would double the import time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import adapters, allocators, ffi, hip, hiprand, hiprtc, hipsparse, memory
+    from . import adapters, allocators, ffi, hip, hiprand, hiprtc, hipsparse, memory, transport
     from .graph import Graph, GraphNode, record
     from .kernel.callable_module import CallableModule
     from .pickles import dumps, pickling
@@ -139,6 +140,7 @@ _LAZY = frozenset(
         "hipsparse",
         "kernel",
         "memory",
+        "transport",
     }
 )
 

@@ -21,6 +21,11 @@ def _device_array(address: int, nbytes: int, /) -> DeviceArray:
     """A DeviceArray of memory that a native allocator returned. It does not own the memory."""
 def _mark_freed(obj: object, /) -> None:
     """Mark the memory as freed by a native deallocator, so that later use is refused."""
+def _synchronize_for_host(array: Array, /) -> None:
+    """
+    Blocks until the host may access the array as its read-only flag allows. Records that
+    foreign code has the pointer.
+    """
 
 class _Graph:
     """Nodes that a backend has prepared; entrepot.Graph holds one."""

@@ -1,8 +1,8 @@
 """Leases: memory that this process holds for a process that has not opened it yet.
 
 A pickled handle may never be unpickled, so nothing outside this process can own the memory. A lease
-owns it here. It ends when the receiver reports that it has opened the memory, when the time is
-over, or when this process ends.
+owns it here. It ends when the receiver reports that it has opened the memory. It also ends after
+some seconds, and with this process.
 
 Concurrency
 -----------
@@ -10,6 +10,10 @@ The receiver reports by a datagram with the lease's token, to an abstract Unix s
 thread receives the datagrams and ends leases whose time is over. It starts with the first lease,
 and ends half a second after the last one. ``_Desk`` has that state, and ``_Desk.changed`` guards
 all of it. The thread waits for datagrams without holding the lock.
+
+The kernel queues as few as ten datagrams. A receiver that finds the queue full waits, so reports
+are not lost while this process runs. The function ``hold`` takes reports as well, because the
+thread may have to wait for the GIL.
 """
 
 from __future__ import annotations
@@ -25,12 +29,13 @@ from typing import Any, NamedTuple
 
 from . import _core
 
-__all__ = ["Lease", "hold", "local", "report", "wait_until_opened"]
+__all__ = ["Lease", "hold", "report", "take", "wait_until_opened"]
 
 TOKEN_BYTES = 16
 #: Seconds that the thread outlives the last lease, since starting a thread takes longer than a
 #: handle.
 LINGER = 0.5
+SECONDS_TO_REPORT = 1.0
 
 
 class Lease(NamedTuple):
@@ -55,17 +60,24 @@ class _Desk:
         with self.changed:
             if self.socket is None:
                 self._start()
-            assert self.socket is not None
-            address: bytes = self.socket.getsockname()
+            receiving = self.socket
+            assert receiving is not None
+            address: bytes = receiving.getsockname()
             self.held[token] = (array, end)
             is_late = end < self.wakes_at
+        self._take_reports(receiving)
         if is_late:
-            report(Lease(address, b""))  # the thread computes again when it has to wake
+            # The thread computes again when it has to wake. It will wake anyway if the queue is
+            # full, and has ended if the lease is over and the socket closed.
+            with contextlib.suppress(OSError):
+                receiving.sendto(b"", address)
         return Lease(address, token)
 
-    def local(self, lease: Lease) -> _core.Array | None:
+    def release(self, token: bytes) -> _core.Array | None:
         with self.changed:
-            found = self.held.get(lease.token)
+            found = self.held.pop(token, None)
+            if found:
+                self.changed.notify_all()
         return found[0] if found else None
 
     def wait_until_opened(self, timeout: float | None) -> bool:
@@ -95,7 +107,8 @@ class _Desk:
                     self.changed.notify_all()
                 if self.held:
                     idle_since = None
-                    self.wakes_at = min(end for _, end in self.held.values())
+                    # This process may end leases without a report.
+                    self.wakes_at = min(now + LINGER, *(end for _, end in self.held.values()))
                 else:
                     idle_since = now if idle_since is None else idle_since
                     self.wakes_at = idle_since + LINGER
@@ -111,15 +124,9 @@ class _Desk:
             self._take_reports(receiving)
 
     def _take_reports(self, receiving: socket.socket) -> None:
-        opened = []
-        with contextlib.suppress(BlockingIOError):
+        with contextlib.suppress(OSError):  # there is no other, or the thread has closed it
             while True:
-                token = receiving.recv(TOKEN_BYTES + 1)
-                with self.changed:
-                    opened.append(self.held.pop(token, None))
-        if any(opened):
-            with self.changed:
-                self.changed.notify_all()
+                self.release(receiving.recv(TOKEN_BYTES + 1))
 
 
 _desk = _Desk()
@@ -145,24 +152,25 @@ def hold(array: _core.Array, seconds: float) -> Lease:
     return _desk.hold(array, seconds)
 
 
-def local(lease: Lease) -> _core.Array | None:
-    """The array of a lease that this process holds, None for one of another process.
+def take(lease: Lease) -> _core.Array | None:
+    """End a lease that this process holds, and return its array. None for one of another process.
 
     Thread-safe.
     """
-    return _desk.local(lease)
+    return _desk.release(lease.token)
 
 
 def report(lease: Lease) -> None:
-    """Tell the process that holds the lease that it is not needed any more.
+    """Tell the process that holds the lease to end it.
 
-    A report is lost if that process has ended, or does not read hundreds of them. The lease then
-    ends with its time.
+    A report is lost if that process has ended, or does not read its reports for a second. The lease
+    then ends with its time.
     """
     with (
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sending,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending,
         contextlib.suppress(OSError),
     ):
+        sending.settimeout(SECONDS_TO_REPORT)
         sending.sendto(lease.token, lease.address)
 
 

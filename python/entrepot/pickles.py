@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import pickle
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from . import _core, leases
 
 __all__ = ["dumps", "pickling"]
 
-PolicyName = Literal["share", "copy", "refuse"]
+_PolicyName = Literal["share", "copy", "refuse"]
 
 #: Seconds that the memory of a pickled handle is held for its receiver, if none are named.
 HOLD = 60.0
@@ -45,7 +44,7 @@ def policy_from(name: object, hold: float = HOLD) -> Policy:
     return Policy(name, float(hold))
 
 
-def pickling(policy: PolicyName, *, hold: float = HOLD) -> contextlib.AbstractContextManager[None]:
+def pickling(policy: _PolicyName, *, hold: float = HOLD) -> contextlib.AbstractContextManager[None]:
     """Set how arrays are pickled in a block.
 
     The policy holds for the current context (see ``contextvars``): the thread or the task of
@@ -91,11 +90,11 @@ def pickling(policy: PolicyName, *, hold: float = HOLD) -> contextlib.AbstractCo
     >>> pickle.loads(data).numpy()
     array([5, 5, 5], dtype=int32)
     """
-    return _in_block(policy_from(policy, hold))
+    return in_block(policy_from(policy, hold))
 
 
 @contextlib.contextmanager
-def _in_block(policy: Policy) -> Iterator[None]:
+def in_block(policy: Policy) -> Iterator[None]:
     token = _policy.set(policy)
     try:
         yield
@@ -105,7 +104,7 @@ def _in_block(policy: Policy) -> Iterator[None]:
 
 def dumps(
     obj: object,
-    policy: PolicyName,
+    policy: _PolicyName,
     *,
     hold: float = HOLD,
     protocol: int | None = None,
@@ -184,7 +183,7 @@ def reduce(
 class Packed(NamedTuple):
     """The elements of an array as dense bytes, and what makes an array of them again."""
 
-    data: _core.Array  # uint8, of one dimension, accessible to the host
+    data: _core.Array  # uint8, of one dimension
     dtype: str
     shape: tuple[int, ...]  # of the axes in the order of memory
     axes: tuple[int, ...]  # the place of each of these axes in the array
@@ -193,16 +192,16 @@ class Packed(NamedTuple):
     read_only: bool
 
 
-def packed(array: _core.Array) -> Packed:
-    """The elements without a copy if they are dense in any order of axes and the host can access
-    them. Otherwise they are copied to such memory.
+def packed(array: _core.Array, *, on_host: bool = True) -> Packed:
+    """The elements without a copy if they are dense in any order of axes and, with ``on_host``, the
+    host can access them. Otherwise they are copied to such memory.
     """
     axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     ordered = array.transpose(axes)
-    if not _is_dense(ordered):
+    if not is_dense(ordered):
         axes = list(range(array.ndim))
         ordered = array.to()  # copies into C order
-    if ordered.kind == "device":
+    if on_host and ordered.kind == "device":
         ordered = ordered.copy_to_host()
     return Packed(
         ordered.reshape(-1).view("uint8"),
@@ -215,7 +214,7 @@ def packed(array: _core.Array) -> Packed:
     )
 
 
-def _is_dense(array: _core.Array) -> bool:
+def is_dense(array: _core.Array) -> bool:
     """True if the elements lie in C order without gaps."""
     expected = 1
     for extent, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
@@ -252,13 +251,20 @@ def unpacked(
     itemsize = _core.Dtype(dtype).itemsize
     if elements.data_ptr % min(itemsize & -itemsize, 16):
         elements = elements.to()  # a buffer may begin at any byte
-    elements = elements.view(dtype).reshape(shape)
+    elements = elements.view(dtype)
     if device != "host":
         elements = _on_device(elements, device, kind)
+    return arranged(elements, shape, axes, read_only)
+
+
+def arranged(
+    elements: _core.Array, shape: tuple[int, ...], axes: tuple[int, ...], read_only: bool
+) -> _core.Array:
+    """A view of elements of one dimension, in the shape and order of ``Packed``."""
+    ordered = elements.reshape(shape)
     if read_only:
-        elements = elements.broadcast_to(shape)  # a read-only view
-    inverse = sorted(range(len(axes)), key=axes.__getitem__)
-    return elements.transpose(inverse)
+        ordered = ordered.broadcast_to(shape)  # a read-only view
+    return ordered.transpose(sorted(range(len(axes)), key=axes.__getitem__))
 
 
 def _on_device(elements: _core.Array, device: str, kind: str) -> _core.Array:
@@ -275,12 +281,49 @@ def _on_device(elements: _core.Array, device: str, kind: str) -> _core.Array:
 # ---------------------------------------------------------------- share
 
 
-@functools.cache
+_machine = ""  # set on first use, to the same text by every thread
+
+
 def machine() -> str:
     """Identifies the processes that can open each other's handles: those of one kernel and one
-    network namespace, where the sockets are."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return f"{boot} {os.readlink('/proc/self/ns/net')}"
+    network namespace, where the sockets are.
+    """
+    global _machine
+    if not _machine:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        _machine = f"{boot} {os.readlink('/proc/self/ns/net')}"
+    return _machine
+
+
+def handle_of(array: _core.Array) -> bytes:
+    """A handle that stays valid while any process holds the memory.
+
+    Raises ExchangeError for other memory, with the policy that takes it.
+    """
+    if array.owner is not None and array.device.backend != "host":
+        # Such memory has to stay allocated while another process uses it, which no lease covers.
+        raise _core.ExchangeError(
+            "share: the memory was allocated on a device by another library, and has to stay "
+            "allocated while another process uses it. Send array.share() and hold the array, or "
+            "pickle it with the policy 'copy'"
+        )
+    try:
+        return bytes(array.share())
+    except _core.ExchangeError as error:
+        raise _core.ExchangeError(f"{error}; or pickle the array with the policy 'copy'") from None
+
+
+def open_handle(handle: bytes, where: str) -> _core.Array:
+    """The array of a handle that was made on the machine ``where``, without a copy.
+
+    Raises ExchangeError on another machine, and if the memory has been released.
+    """
+    if where != machine():
+        raise _core.ExchangeError(
+            "the array was shared on another machine or in another network namespace. Pickle it "
+            "with the policy 'copy'"
+        )
+    return _core.ArrayHandle(handle).open()
 
 
 def _reduce_shared(
@@ -290,40 +333,16 @@ def _reduce_shared(
 
 
 def shared(array: _core.Array, seconds: float) -> tuple[bytes, str, leases.Lease]:
-    """A handle as bytes, the machine, and a lease of the memory.
-
-    Raises ExchangeError if the memory cannot be shared.
-    """
-    if array.owner is not None and str(array.device) != "host":
-        # Such memory has to stay allocated while another process uses it, which no lease covers.
-        raise _core.ExchangeError(
-            "share: the policy 'share' does not cover memory that another library allocated on a "
-            "device. Send array.share() and hold the array while the other process uses it, or "
-            "pickle with the policy 'copy'"
-        )
-    try:
-        handle = array.share()
-    except _core.ExchangeError as error:
-        raise _core.ExchangeError(f"{error}; or pickle the array with the policy 'copy'") from None
-    return bytes(handle), machine(), leases.hold(array, seconds)
+    """A handle, the machine, and a lease of the memory. Raises as ``handle_of`` does."""
+    return handle_of(array), machine(), leases.hold(array, seconds)
 
 
 def opened(handle: bytes, where: str, lease: leases.Lease, seconds: float) -> _core.Array:
-    """The array of ``shared``, without a copy.
-
-    Raises ExchangeError on another machine, and if the memory has been released.
-    """
-    lease = leases.Lease(*lease)
-    if (own := leases.local(lease)) is not None:
-        leases.report(lease)
+    """The array of ``shared``, without a copy. Raises as ``open_handle`` does."""
+    if (own := leases.take(lease)) is not None:
         return own[...]
-    if where != machine():
-        raise _core.ExchangeError(
-            "the array was pickled with the policy 'share' on another machine or in another "
-            "network namespace. Pickle it with the policy 'copy'"
-        )
     try:
-        array = _core.ArrayHandle(handle).open()
+        array = open_handle(handle, where)
     except _core.ExchangeError as error:
         raise _core.ExchangeError(
             f"{error}. A pickled handle holds the memory for {seconds:g} seconds, and until it is "

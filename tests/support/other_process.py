@@ -88,8 +88,8 @@ def shared_mappings(process: int | str = "self") -> int:
 
 
 def pages(array: ep.Array) -> list[tuple[int, int]]:
-    """Identifies the pages of memory, by the numbers of their frames. If the kernel does not tell
-    those, by the mapped file and the offset in it."""
+    """Identifies the pages of memory by the numbers of their frames. If the kernel hides these, by
+    the mapped file and the offset in it."""
     size = os.sysconf("SC_PAGE_SIZE")
     first, last = array.data_ptr // size, (array.data_ptr + array.nbytes - 1) // size
     memoryview(array).tobytes()  # so that each page is present

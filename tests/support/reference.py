@@ -11,6 +11,8 @@ import entrepot.kernel
 import entrepot.memory
 import entrepot.numba_dpex.core.exceptions
 import entrepot.numba_dpex.kernel_api
+import entrepot.transport
+from entrepot.transport import dask, joblib, mpi, multiprocessing, ray
 
 
 def public_names() -> list[str]:
@@ -55,6 +57,12 @@ def public_names() -> list[str]:
         entrepot.check,
         entrepot.kernel,
         entrepot.memory,
+        entrepot.transport,
+        dask,
+        joblib,
+        mpi,
+        multiprocessing,
+        ray,
     ):
         shared = {
             name

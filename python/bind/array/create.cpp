@@ -5,6 +5,7 @@
 #include "../core/dtype.hpp"
 #include "../device/convert.hpp"
 #include "../device/event.hpp"
+#include "../exchange/host_sync.hpp"
 #include "../exchange/routes.hpp"
 #include "../memory/allocate.hpp"
 #include "../memory/placement.hpp"
@@ -187,6 +188,16 @@ constexpr const char *placement_doc =
     "TypeError\n"
     "    If the dtype is unknown, or an argument has the wrong type.\n";
 
+// For libraries that take the address of an array and ask for no order: MPI, for example.
+PyObject *synchronize_from_python(PyObject *, PyObject *object) {
+    return guarded([&] {
+        if (!is_array(object))
+            throw Error(ErrorKind::type, "an Array was expected, not ", shown(object));
+        synchronize_for_host(array_of(object));
+        return Py_NewRef(Py_None);
+    });
+}
+
 }  // namespace
 
 std::vector<std::int64_t> extents_from(PyObject *shape) {
@@ -316,6 +327,10 @@ void init_create(nb::module_ &m) {
          ">>> ep.copy(array, np.arange(3, dtype=\"int32\")).wait()\n"
          ">>> array.numpy()\n"
          "array([0, 1, 2], dtype=int32)"},
+        {"_synchronize_for_host", synchronize_from_python, METH_O,
+         "_synchronize_for_host($module, array, /)\n--\n\n"
+         "Blocks until the host may access the array as its read-only flag allows. Records that\n"
+         "foreign code has the pointer."},
         {}};
     if (PyModule_AddFunctions(m.ptr(), functions) < 0)
         nb::raise_python_error();

@@ -1,0 +1,177 @@
+"""Arrays in Dask's distributed scheduler: zero-copy within a machine, frames between machines.
+
+Within a machine, a worker sends a handle to another worker, or to a client that asks the worker
+directly. Other messages contain the elements as frames. The scheduler forwards those messages, so
+their receiver is not known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import leases, pickles
+from .._core import Array, ExchangeError, _synchronize_for_host, asarray
+from .engine import Enabled, Engine
+
+__all__ = ["disable", "enable"]
+
+#: distributed pickles with protocol 4 on connections of the scheduler, for workers with an older
+#: Python. Between workers and clients, it uses the highest protocol of both.
+_PROTOCOL_BETWEEN_WORKERS = 5
+
+_INSIDE_A_PICKLE: Any = object()
+
+
+def _is_direct(context: dict[str, Any] | None) -> bool:
+    """True if the receiver of the message deserializes it, and is on this machine."""
+    if not context or context.get("pickle-protocol", 0) < _PROTOCOL_BETWEEN_WORKERS:
+        return False
+    from distributed.comm.addressing import get_address_host
+
+    ends = [context.get(end, {}).get("address", "") for end in ("sender", "recipient")]
+    if not all(end.startswith(("tcp://", "tls://", "ws://", "wss://")) for end in ends):
+        return False
+    return bool(get_address_host(ends[0]) == get_address_host(ends[1]))
+
+
+def _serialize(array: Array, context: Any = _INSIDE_A_PICKLE) -> tuple[dict[str, Any], list[Any]]:
+    options = _enabled_options()
+    if context is not _INSIDE_A_PICKLE and _is_direct(context):
+        try:
+            # Read-only, because a task of the sender may still use the memory.
+            handle, where, lease = pickles.shared(array.broadcast_to(array.shape), options["hold"])
+        except ExchangeError:
+            pass  # memory that cannot be shared is sent as frames, as to another machine
+        else:
+            return {
+                "handle": handle,
+                "machine": where,
+                "lease": tuple(lease),
+                "hold": options["hold"],
+            }, []
+    data, *described = pickles.packed(array)
+    view = memoryview(data)
+    # A pickle of another object contains these frames, and cannot contain a memoryview.
+    return {"packed": described}, [bytearray(view) if context is _INSIDE_A_PICKLE else view]
+
+
+def _deserialize(header: dict[str, Any], frames: list[Any]) -> Array:
+    if "handle" in header:
+        lease = leases.Lease(*header["lease"])
+        return pickles.opened(header["handle"], header["machine"], lease, header["hold"])
+    dtype, shape, axes, *rest = header["packed"]
+    return pickles.unpacked(frames[0], dtype, tuple(shape), tuple(axes), *rest)
+
+
+def _serialize_for_cuda(array: Array) -> tuple[dict[str, Any], list[Any]]:
+    """Frames of device memory, for comms that send them without the host, such as UCX."""
+    _enabled_options()
+    if array.device.backend != "cuda" or array.kind != "device":
+        raise NotImplementedError("this is not device memory of CUDA")
+    data, *described = pickles.packed(array, on_host=False)
+    _synchronize_for_host(data)  # the comm asks for no order
+    return {"packed": described}, [data]
+
+
+def _deserialize_for_cuda(header: dict[str, Any], frames: list[Any]) -> Array:
+    dtype, shape, axes, _device, _kind, read_only = header["packed"]
+    elements = asarray(frames[0]).view("uint8").view(dtype)
+    return pickles.arranged(elements, tuple(shape), tuple(axes), read_only)
+
+
+def _enabled_options() -> dict[str, Any]:
+    options = _engine.options
+    if options is None:
+        # Dask then tries its next family of serializers, as without this module.
+        raise NotImplementedError("entrepot.transport.dask is not enabled")
+    return options
+
+
+def _install(hold: float) -> None:
+    from cloudpickle import CloudPickler
+    from dask.sizeof import sizeof
+    from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
+    from distributed.protocol.serialize import dask_deserialize, dask_serialize
+
+    pickles.policy_from("share", hold)
+    dask_serialize.register(Array)(_serialize)
+    dask_deserialize.register(Array)(_deserialize)
+    cuda_serialize.register(Array)(_serialize_for_cuda)
+    cuda_deserialize.register(Array)(_deserialize_for_cuda)
+    sizeof.register(Array)(_bytes_of)
+    # For arrays in functions and in objects of classes that the workers do not import.
+    CloudPickler.dispatch_table[Array] = _reduce
+
+
+def _reduce(array: Array) -> tuple[Any, ...]:
+    return _deserialize, _serialize(array)
+
+
+def _bytes_of(array: Array) -> int:
+    return array.nbytes
+
+
+def _remove() -> None:
+    from cloudpickle import CloudPickler
+
+    # Dask has no call that removes a serializer. Those here look at the options of the engine.
+    CloudPickler.dispatch_table.pop(Array, None)
+
+
+_engine = Engine("dask", _install, _remove)
+
+
+def enable(*, hold: float = pickles.HOLD) -> Enabled:
+    """Send arrays between the processes of a Dask cluster.
+
+    Each process that sends or receives arrays has to enable it: the client, and the workers by
+    ``client.register_worker_callbacks(entrepot.transport.dask.enable)``, or with
+    ``--preload entrepot.transport.dask``. The scheduler does not need it.
+
+    Memory of ``entrepot.memory.shareable()`` is not copied between workers of one machine. The
+    received array is read-only there. Other memory is copied, and so is what passes the scheduler.
+    Arrays inside other objects are copied into their pickles, by cloudpickle as well.
+    Device memory of CUDA is sent without the host where the comm can do so (distributed-ucxx).
+
+    Parameters
+    ----------
+    hold : float, optional
+        Seconds that shared memory is held for its receiver. The default is 60.
+
+    Returns
+    -------
+    Enabled
+        A context manager that disables it.
+
+    Raises
+    ------
+    ValueError
+        If ``hold`` is negative.
+    ModuleNotFoundError
+        If distributed is not installed.
+
+    Examples
+    --------
+    >>> from distributed import Client, LocalCluster  # doctest: +SKIP
+    >>> from entrepot import transport
+    >>> enabled = transport.dask.enable()  # doctest: +SKIP
+    >>> client = Client(LocalCluster(n_workers=2))  # doctest: +SKIP
+    >>> client.register_worker_callbacks(transport.dask.enable)  # doctest: +SKIP
+    """
+    return _engine.enable(hold=hold)
+
+
+def disable() -> None:
+    """Send no arrays any more: Dask reports that it cannot serialize them.
+
+    Examples
+    --------
+    >>> from entrepot import transport
+    >>> transport.dask.disable()  # doctest: +SKIP
+    """
+    _engine.disable()
+
+
+def dask_setup(worker: object) -> None:
+    """Enable it in a worker that was started with ``--preload entrepot.transport.dask``."""
+    enable()
