@@ -30,7 +30,7 @@ def run(*command: object, **environment: object) -> str:
 
 def scripts() -> list:
     found = []
-    for file in sorted(EXAMPLES.glob("*.py")):
+    for file in sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("processes/*.py")]):
         needs = re.search(r"^# needs: (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
         marks = (
             [getattr(pytest.mark, need.strip()) for need in needs[1].split(",")] if needs else []
@@ -43,6 +43,18 @@ def scripts() -> list:
 def test_script_runs(script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(sys.executable, script)
+
+
+@pytest.mark.host
+@pytest.mark.numpy
+@pytest.mark.mpi4py
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_stencil_runs_on_several_ranks(ranks, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = ["mpiexec", "--oversubscribe", "-n", ranks, sys.executable]
+    said = run(*command, EXAMPLES / "processes/stencil_mpi.py", **root)
+    assert re.search(rf"stencil on mpi4py, {ranks} ranks: .* ms by mpi4py's pickles", said)
 
 
 def built(examples: str) -> Path:
