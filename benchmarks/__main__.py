@@ -26,6 +26,7 @@ from . import (
     memory,
     runtime,
     startup,
+    transports,
 )
 from .harness import Pair, Result, arguments, measure, print_table, write_json
 
@@ -66,6 +67,7 @@ TOPICS: dict[str, dict[str, Measured]] = {
         "algorithms, against Numba": alternated(algorithms.numba_pairs),
     },
     "startup": {"startup, whole processes": startup.results},
+    "transports": {"transports, 64 MiB between two processes": transports.results},
 }
 
 BUILT_ONLY = ": built by `make bench` only"
@@ -78,6 +80,8 @@ OF_PEERS = [
     ("examples", "all, against Numba", "numba"),
     ("idioms", "against Numba", "numba"),
     ("algorithms", "against Numba", "numba"),
+    ("transports", "Dask", "distributed"),
+    ("transports", "Ray", "ray"),
 ]
 
 

@@ -38,7 +38,7 @@ WARM_UP_ROUNDS = 40
 #: Packages whose versions are written with results.
 PEERS = (
     "numpy", "dpctl", "dpnp", "intel-sycl-rt", "intel-opencl-rt", "torch", "jax", "cupy-cuda13x",
-    "cuda-core", "numba", "hip-python",
+    "cuda-core", "numba", "hip-python", "distributed", "ray",
 )  # fmt: skip
 
 
