@@ -131,6 +131,8 @@ MODULES = {
     "distributed": "distributed",
     "joblib": "joblib",
     "ray": "ray",
+    "ucxx": "ucxx",
+    "nixl": "nixl_cu12",
     "numba": "numba",
     "triton": "triton",
     "cuda_core": "cuda.core",

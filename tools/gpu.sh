@@ -18,7 +18,8 @@
 #   - GPU_CMAKE_ARGS, passed to CMake
 #   - GPU_CTEST, appended to the pattern of C++ tests
 #   - ENTREPOT_REQUIRE, the needs that must be met. The default is a CUDA device and every peer without
-#     dpctl, dpnp and HIP Python, which need libraries of SYCL or AMD. If it is set, the pages of the
+#     dpctl, dpnp and HIP Python, which need libraries of SYCL or AMD. Libraries of tests/python/transport
+#     are not required: images with CUDA lack them. If it is set, the pages of the
 #     documentation are not written, because they need every library of the default.
 #
 # For `python -m benchmarks.cuda`, build with GPU_CMAKE_ARGS=-DENTREPOT_ASSERTIONS=OFF: assertions
@@ -118,7 +119,7 @@ part_device() {
 }
 
 part_memory() {
-    tests tests/python/memory
+    tests tests/python/memory tests/python/transport
 }
 
 part_kernel() {

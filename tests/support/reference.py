@@ -12,7 +12,7 @@ import entrepot.memory
 import entrepot.numba_dpex.core.exceptions
 import entrepot.numba_dpex.kernel_api
 import entrepot.transport
-from entrepot.transport import dask, joblib, mpi, multiprocessing, ray
+from entrepot.transport import dask, joblib, mpi, multiprocessing, nixl, ray, ucxx
 
 
 def public_names() -> list[str]:
@@ -62,7 +62,9 @@ def public_names() -> list[str]:
         joblib,
         mpi,
         multiprocessing,
+        nixl,
         ray,
+        ucxx,
     ):
         shared = {
             name

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from . import joblib as joblib
     from . import mpi as mpi
     from . import multiprocessing as multiprocessing
+    from . import nixl as nixl
     from . import ray as ray
+    from . import ucxx as ucxx
 
 __all__ = ["Enabled", "disable", "enable"]
 
 _ENGINES = ("dask", "joblib", "mpi", "multiprocessing", "ray")
+#: Modules without ``enable``: they lend memory for transfers.
+_LENDING = ("nixl", "ucxx")
 
 
 def enable(*engines: str) -> Enabled:
@@ -91,10 +95,10 @@ def _modules(engines: tuple[str, ...]) -> list[Any]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ENGINES:
+    if name in (*_ENGINES, *_LENDING):
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ENGINES])
+    return sorted([*__all__, *_ENGINES, *_LENDING])

@@ -15,6 +15,7 @@ from typing import Any
 from .. import pickles
 from .._core import Array, ExchangeError, _synchronize_for_host
 from .engine import Enabled, Engine
+from .lending import require_contiguous
 
 __all__ = ["disable", "enable", "lent"]
 
@@ -70,20 +71,12 @@ def lent(comm: Any, array: Array, *, device_aware: bool | None = None) -> Iterat
     code = _CODES.get(str(array.dtype))
     if code is None:
         raise TypeError(f"MPI has no datatype for {array.dtype}: send array.view('uint8')")
-    if not _is_contiguous(array):
-        raise ValueError(
-            f"MPI takes contiguous memory, and the array of shape {array.shape} has the strides "
-            f"{array.strides}: send a copy, array.to()"
-        )
+    require_contiguous("MPI", array)
     if array.kind == "device" and array.device.backend != "host":
         _require_device_aware(comm, array, device_aware)
     _synchronize_for_host(array)
     memory = MPI.buffer.fromaddress(array.data_ptr, array.nbytes, readonly=array.read_only)
     yield [memory, MPI.Datatype.fromcode(code)]
-
-
-def _is_contiguous(array: Array) -> bool:
-    return pickles.is_dense(array) or pickles.is_dense(array.transpose())
 
 
 def _require_device_aware(comm: Any, array: Array, given: bool | None) -> None:

@@ -131,9 +131,9 @@ def test_import_loads_no_engine() -> None:
             *sys.modules
         }
         ep.transport.enable
-        engines = {"dask", "distributed", "joblib", "mpi4py", "multiprocessing", "ray"}
+        engines = {"dask", "distributed", "joblib", "mpi4py", "multiprocessing", "ray", "ucxx"}
         assert not engines & {*sys.modules}, engines & {*sys.modules}
-        from entrepot.transport import dask, joblib, mpi, ray
+        from entrepot.transport import dask, joblib, mpi, nixl, ray, ucxx
 
         ep.transport.multiprocessing.enable()
         engines.remove("multiprocessing")
