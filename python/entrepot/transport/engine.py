@@ -54,8 +54,8 @@ class Enabled:
     In a ``with`` statement, it disables them at the end of the block.
     """
 
-    def __init__(self, engines: Sequence[Engine]) -> None:
-        self._engines = tuple(engines)
+    def __init__(self, engines: Sequence[Any]) -> None:
+        self._engines: tuple[Engine, ...] = tuple(engines)
 
     @property
     def engines(self) -> tuple[str, ...]:
