@@ -1626,13 +1626,15 @@ class Array:
         """
         An ArrayHandle with which another process opens the array, without a copy.
 
-        The memory must come from ``entrepot.memory.shareable()``, or from cudaMalloc in
-        another library. The call waits for submitted work that writes the memory. The two
-        processes must order later work between them.
+        The memory must come from ``entrepot.memory.shareable()``, or from a library whose
+        memory the driver can share. The driver of CUDA or HIP shares memory of cudaMalloc, and
+        mapped memory and pools with handles. SYCL shares memory of devices with the aspect
+        ``ext_oneapi_ipc_memory``. The call waits for submitted work that writes the memory. The
+        two processes must order later work between them.
 
         Keep the array or the handle until the other process has opened it. After that, each
-        process keeps the memory alive by itself. Memory of cudaMalloc must stay allocated
-        while the other process uses it.
+        process keeps the memory alive by itself. Memory of cudaMalloc, of a pool and of SYCL
+        must stay allocated while the other process uses it.
 
         Parameters
         ----------
@@ -1648,7 +1650,8 @@ class Array:
         Raises
         ------
         ExchangeError
-            If the memory cannot be shared. The message names the resource whose memory can.
+            If the memory cannot be shared. The message names the resource whose memory can, or
+            the setting of the library's allocator that allows it.
 
         Examples
         --------

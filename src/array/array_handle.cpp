@@ -8,7 +8,7 @@
 namespace entrepot {
 namespace {
 
-constexpr std::string_view mark = "entrepot array handle 1\n";
+constexpr std::string_view mark = "entrepot array handle 2\n";
 
 class Writer {
 public:
@@ -70,22 +70,23 @@ private:
     std::string_view rest_;
 };
 
-// The first element. Throws if elements lie outside the memory.
+// The first element. Throws if elements lie outside the memory. The shared range begins at the
+// lowest one.
 std::byte *first_element(const ArrayHandle &handle, const Memory &memory) {
-    const std::uint64_t offset = handle.memory.ipc.offset, size = memory.nbytes();
+    const std::uint64_t lowest = handle.memory.offset, size = memory.nbytes();
     const ByteRange touched = handle.layout.byte_range(handle.dtype.itemsize());
-    if (offset > size ||
-        (touched.begin < 0 && static_cast<std::uint64_t>(-touched.begin) > offset) ||
-        static_cast<std::uint64_t>(touched.end) > size - offset)
+    const std::uint64_t first =
+        lowest + static_cast<std::uint64_t>(-touched.begin);  // checked below
+    if (lowest > size || static_cast<std::uint64_t>(touched.end - touched.begin) > size - lowest)
         throw Error(ErrorKind::value, "the handle's array, ", handle.layout, " of ", handle.dtype,
-                    " at byte ", offset, ", reaches beyond its memory of ", size, " bytes");
-    std::byte *const first = static_cast<std::byte *>(memory.data()) + offset;
-    if (handle.layout.size() != 0 && reinterpret_cast<std::uintptr_t>(first) %
+                    " at byte ", first, ", reaches beyond its memory of ", size, " bytes");
+    std::byte *const element = static_cast<std::byte *>(memory.data()) + first;
+    if (handle.layout.size() != 0 && reinterpret_cast<std::uintptr_t>(element) %
                                          static_cast<std::uintptr_t>(handle.dtype.alignment()))
-        throw Error(ErrorKind::value, "the handle's array begins at byte ", offset,
+        throw Error(ErrorKind::value, "the handle's array begins at byte ", first,
                     ", which is not aligned to the ", handle.dtype.alignment(), " bytes of ",
                     handle.dtype);
-    return first;
+    return element;
 }
 
 UsmKind kind_from(std::uint8_t number) {
@@ -96,12 +97,41 @@ UsmKind kind_from(std::uint8_t number) {
     return kind;
 }
 
+using DeviceNumber = std::array<std::uint8_t, sizeof ep_ipc_handle::device>;
+
+void put_piece(Writer &writer, const SharedPiece &piece) {
+    writer.put(piece.sender);
+    writer.put(piece.ipc.form);
+    writer.put(piece.ipc.size);
+    writer.put(
+        std::string_view(reinterpret_cast<const char *>(piece.ipc.name), piece.ipc.name_size));
+}
+
+SharedPiece get_piece(Reader &reader, const DeviceNumber &device) {
+    SharedPiece piece;
+    piece.sender = reader.get<Sender>();
+    piece.ipc.form = reader.get<std::uint32_t>();
+    piece.ipc.file = -1;
+    piece.ipc.size = reader.get<std::uint64_t>();
+    const std::string name = reader.get_text();
+    if (name.size() > sizeof piece.ipc.name)
+        throw Error(ErrorKind::value, "the handle of an array has a name of ", name.size(),
+                    " bytes, and ", sizeof piece.ipc.name, " is the most");
+    piece.ipc.name_size = static_cast<std::uint32_t>(name.size());
+    std::memcpy(piece.ipc.name, name.data(), name.size());
+    std::memcpy(piece.ipc.device, device.data(), device.size());
+    return piece;
+}
+
 }  // namespace
 
 ArrayHandle ArrayHandle::of(const Array &array, ep_ipc_form form) {
     // An empty array may have any address.
     const void *const first = array.size() != 0 ? array.data() : array.memory().data();
-    return {share(array.memory(), first, form), array.dtype(), array.layout(), array.read_only()};
+    const ByteRange range = array.layout().byte_range(array.itemsize());
+    return {share(array.memory(), static_cast<const std::byte *>(first) + range.begin,
+                  static_cast<std::size_t>(range.end - range.begin), form),
+            array.dtype(), array.layout(), array.read_only()};
 }
 
 Array ArrayHandle::open() const {
@@ -114,12 +144,11 @@ std::string ArrayHandle::bytes() const {
     Writer writer;
     writer.put(std::string_view(memory.backend));
     writer.put(static_cast<std::uint8_t>(memory.kind));
-    writer.put(memory.sender);
-    writer.put(memory.ipc.form);
-    writer.put(memory.ipc.size);
-    writer.put(memory.ipc.offset);
-    writer.put(memory.ipc.device);
-    writer.put(memory.ipc.name);
+    writer.put(memory.offset);
+    writer.put(memory.pieces.front().ipc.device);
+    writer.put(static_cast<std::uint32_t>(memory.pieces.size()));
+    for (const SharedPiece &piece : memory.pieces)
+        put_piece(writer, piece);
     writer.put(dtype);
     writer.put(static_cast<std::uint8_t>(read_only));
     writer.put(static_cast<std::uint32_t>(layout.ndim()));
@@ -133,15 +162,13 @@ ArrayHandle ArrayHandle::from_bytes(std::string_view bytes) {
     ArrayHandle handle;
     handle.memory.backend = reader.get_text();
     handle.memory.kind = kind_from(reader.get<std::uint8_t>());
-    handle.memory.sender = reader.get<Sender>();
-    handle.memory.ipc.form = reader.get<std::uint32_t>();
-    handle.memory.ipc.file = -1;
-    handle.memory.ipc.size = reader.get<std::uint64_t>();
-    handle.memory.ipc.offset = reader.get<std::uint64_t>();
-    const auto device = reader.get<std::array<std::uint8_t, sizeof handle.memory.ipc.device>>();
-    const auto name = reader.get<std::array<std::uint8_t, sizeof handle.memory.ipc.name>>();
-    std::memcpy(handle.memory.ipc.device, device.data(), device.size());
-    std::memcpy(handle.memory.ipc.name, name.data(), name.size());
+    handle.memory.offset = reader.get<std::uint64_t>();
+    const auto device = reader.get<DeviceNumber>();
+    const auto count = reader.get<std::uint32_t>();
+    if (count == 0)
+        throw Error(ErrorKind::value, "the handle of an array names no memory");
+    for (std::uint32_t i = 0; i < count; ++i)  // ends where the bytes do
+        handle.memory.pieces.push_back(get_piece(reader, device));
     handle.dtype = reader.get<Dtype>();
     if (handle.dtype.bits == 0 || handle.dtype.lanes == 0)
         throw Error(ErrorKind::value, "the handle of an array names elements of no size");

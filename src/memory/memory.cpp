@@ -9,6 +9,7 @@
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/pool.hpp>
 #include <entrepot/memory/statistics.hpp>
+#include <memory/exported_files.hpp>
 #include <memory/ordering.hpp>
 #include <memory/owners.hpp>
 #include <memory/peers.hpp>
@@ -322,6 +323,7 @@ void Memory::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(record->count() <= 1);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs foreign code
     release_finished_owners();
+    exported_files::withdraw_if_any(record);
     try {
         if (record->resource)
             return_block(record);

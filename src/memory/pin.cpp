@@ -111,7 +111,7 @@ private:
         unsigned uses = 1;
     };
 
-    // The registered range that shares bytes with `range`, or nullptr. Registered
+    // The registered range that shares bytes with `range`; nullptr if no range does. Registered
     // ranges do not overlap, so only the last one that begins before the end can.
     Row *find(const void *domain, const PinnedRange &range) ENTREPOT_REQUIRES(mutex_) {
         ENTREPOT_ASSERT(mutex_.held());

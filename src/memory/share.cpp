@@ -5,9 +5,12 @@
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/shareable.hpp>
+#include <memory/exported_files.hpp>
 #include <memory/fd_server.hpp>
 
 #include <unistd.h>
+
+#include <algorithm>
 
 namespace entrepot {
 namespace {
@@ -28,7 +31,7 @@ void require_own_allocation(const Memory &memory) {
 Place place_of(const SharedMemory &shared) {
     const Backend &backend = registry::backend(shared.backend);
     ep_device handle = nullptr;
-    backend.call(&ep_backend::ipc_device, &shared.ipc, &handle);
+    backend.call(&ep_backend::ipc_device, &shared.pieces.front().ipc, &handle);
     const Device device = backend.device(handle);
     return {device.default_context(), device, shared.kind};
 }
@@ -45,41 +48,102 @@ void require_kind(const Memory &memory) {
                     ", and it is ", found);
 }
 
-}  // namespace
+bool has_file(const ep_ipc_handle &handle) noexcept {
+    return handle.form == EP_IPC_FILE || handle.form == EP_IPC_POOL;
+}
 
-SharedMemory share(const Memory &memory, const void *pointer, ep_ipc_form form) {
-    require_own_allocation(memory);
+// The driver keeps the memory at its owner, and refuses to open it there a second time.
+bool is_for_others_only(const ep_ipc_handle &handle) noexcept {
+    return handle.form == EP_IPC_DRIVER || handle.form == EP_IPC_POOL;
+}
+
+// The allocation that holds `at`, of the `bytes` from there.
+SharedPiece export_piece(const Memory &memory, const std::byte *at, std::size_t bytes,
+                         ep_ipc_form form) {
+    if (form != EP_IPC_FABRIC)
+        if (const std::optional<SharedPiece> known = exported_files::find(memory, at))
+            return *known;
     const Backend &backend = memory.context().backend();
-    fork_guard::require_usable(backend);
-    SharedMemory shared{backend.name(), memory.kind(), {}, {}};
+    SharedPiece piece;
     const ep_status status = backend.status_of(&ep_backend::ipc_export, memory.context().handle(),
-                                               pointer, form, &shared.ipc);
+                                               at, bytes, form, &piece.ipc);
     if (status == EP_UNSUPPORTED)
         throw Error(ErrorKind::exchange, "share: ", Backend::last_error(),
                     form == EP_IPC_ANY ? ": " : "", form == EP_IPC_ANY ? advice : "");
     backend.check(status);
+    OpenFile ours(has_file(piece.ipc) && piece.ipc.owns_file != 0 ? piece.ipc.file : -1);
+    const std::byte *const start = at - piece.ipc.offset;
+    piece.sender.process = getpid();
+    if (ours.number() >= 0)
+        return exported_files::add(memory, start, piece, std::move(ours));
+    if (has_file(piece.ipc))
+        piece.sender = senders::publish_file(start, piece.ipc.file);
+    return piece;
+}
+
+// Files and fabric handles of allocations that are mapped one after the other.
+void require_pieces_that_fit(const SharedMemory &shared) {
+    const auto is_mappable = [](const SharedPiece &piece) {
+        return piece.ipc.form == EP_IPC_FILE || piece.ipc.form == EP_IPC_FABRIC;
+    };
+    if (shared.pieces.size() > 1 && !std::ranges::all_of(shared.pieces, is_mappable))
+        throw Error(
+            ErrorKind::exchange, "share: the elements lie in ", shared.pieces.size(),
+            " allocations of the driver, which gives other processes single ones alone: ", advice);
+}
+
+std::uint64_t bytes_of(const SharedMemory &shared) {
+    std::uint64_t sum = 0;
+    for (const SharedPiece &piece : shared.pieces)
+        if (__builtin_add_overflow(sum, piece.ipc.size, &sum))
+            throw Error(ErrorKind::value, "the handle's memory has more bytes than 64 bits count");
+    return sum;
+}
+
+}  // namespace
+
+SharedMemory share(const Memory &memory, const void *lowest, std::size_t bytes, ep_ipc_form form) {
+    require_own_allocation(memory);
+    const Backend &backend = memory.context().backend();
+    fork_guard::require_usable(backend);
+    SharedMemory shared{.backend = backend.name(), .kind = memory.kind()};
+    const auto *at = static_cast<const std::byte *>(lowest);
+    const std::byte *const end = at + std::max<std::size_t>(bytes, 1);
+    while (at < end) {
+        const SharedPiece &piece = shared.pieces.emplace_back(
+            export_piece(memory, at, static_cast<std::size_t>(end - at), form));
+        ENTREPOT_ASSERT(piece.ipc.offset < piece.ipc.size);
+        ENTREPOT_ASSERT(shared.pieces.size() == 1 || piece.ipc.offset == 0);
+        at += piece.ipc.size - piece.ipc.offset;
+    }
+    shared.offset = shared.pieces.front().ipc.offset;
+    require_pieces_that_fit(shared);
     memory.wait_for_host(Access::read);
-    shared.sender.process = getpid();
-    if (shared.ipc.form == EP_IPC_FILE)
-        shared.sender = senders::publish_file(
-            static_cast<const char *>(pointer) - shared.ipc.offset, shared.ipc.file);
     return shared;
 }
 
 Memory open(const SharedMemory &shared, bool read_only) {
+    ENTREPOT_ASSERT(!shared.pieces.empty());
+    const std::uint64_t bytes = bytes_of(shared);
     const Place place = place_of(shared);
-    if (shared.ipc.form == EP_IPC_DRIVER && shared.sender.process == getpid())
-        throw Error(ErrorKind::exchange, "shared memory: this process shared it, and the driver "
-                                         "opens it in others alone: use the "
-                                         "array that was shared");
-    const OpenFile fetched(shared.ipc.form == EP_IPC_FILE ? senders::receive_file_of(shared.sender)
-                                                          : -1);
-    ep_ipc_handle handle = shared.ipc;
-    handle.file = fetched.number();
+    std::vector<OpenFile> fetched;
+    std::vector<ep_ipc_handle> handles;
+    for (const SharedPiece &piece : shared.pieces) {
+        if (is_for_others_only(piece.ipc) && piece.sender.process == getpid())
+            throw Error(ErrorKind::exchange, "shared memory: this process shared it, and the "
+                                             "driver opens it in others alone: use the "
+                                             "array that was shared");
+        handles.push_back(piece.ipc);
+        handles.back().file = -1;
+        if (has_file(piece.ipc)) {
+            fetched.emplace_back(senders::receive_file_of(piece.sender));
+            handles.back().file = fetched.back().number();
+        }
+    }
     void *start = nullptr;
-    place.context.backend().call(&ep_backend::ipc_open, place.context.handle(), &handle, read_only,
-                                 &start);
-    Memory memory = Memory::of_block(shareable_resource(), place, {start, handle.size, 0});
+    place.context.backend().call(&ep_backend::ipc_open, place.context.handle(), handles.data(),
+                                 handles.size(), read_only, &start);
+    Memory memory = Memory::of_block(shareable_resource(), place, {start, bytes, 0});
     require_kind(memory);
     return memory;
 }

@@ -12,6 +12,9 @@
 #include <entrepot/device/queue.hpp>
 #include <entrepot/device/registry.hpp>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
@@ -97,6 +100,12 @@ struct Pinned {
     bool read_only = false;
 };
 
+// Memory that the fake can share: by EP_IPC_FILE or EP_IPC_DRIVER.
+struct Shareable {
+    std::size_t bytes = 0;
+    ep_ipc_form form = EP_IPC_FILE;
+};
+
 // Number of calls of each function.
 struct Calls {
     int queue_create = 0, queue_wait = 0, queue_is_idle = 0, queue_capture = 0;
@@ -104,6 +113,7 @@ struct Calls {
     int event_record = 0, event_wait = 0, event_is_done = 0, event_wait_in_queue = 0;
     int memory_query = 0, memory_trim = 0, memory_pin = 0, device_info = 0,
         device_default_context = 0;
+    int ipc_export = 0;
     int graph_create = 0, graph_launch = 0, graph_update = 0;
 };
 
@@ -163,6 +173,7 @@ struct World {
     std::map<std::uint64_t, Graph> graphs;             // by the number of the capture
     std::map<std::uintptr_t, Allocation> allocations;  // by the address of the last byte
     std::map<std::uintptr_t, Pinned> pinned;           // by the address of the first byte
+    std::map<std::uintptr_t, Shareable> shareable;     // by the address of the first byte
     std::string refusal;
     ep_status refusal_status = EP_OK;
     double clock = 0;
@@ -887,21 +898,93 @@ inline void enter_peer(ep_backend &table) {
     table.peer_enable_access = [](ep_context, ep_device) { return guarded([](World &) {}); };
 }
 
+// The shareable block that contains the address.
+inline std::pair<std::uintptr_t, Shareable> block_at(World &w, std::uintptr_t address) {
+    const auto next = w.shareable.upper_bound(address);
+    if (next == w.shareable.begin())
+        refuse(EP_UNSUPPORTED, "the fake shares no memory");
+    const auto &[start, block] = *std::prev(next);
+    if (address - start >= block.bytes)
+        refuse(EP_UNSUPPORTED, "the fake shares no memory");
+    return {start, block};
+}
+
+// A file of the fake has the address of its block.
+inline int make_file_of(std::uintptr_t start) {
+    const int file = memfd_create("fake", MFD_CLOEXEC);
+    if (pwrite(file, &start, sizeof start, 0) != static_cast<ssize_t>(sizeof start))
+        refuse(EP_OUT_OF_MEMORY, "the fake has no file");
+    return file;
+}
+
+inline std::uintptr_t start_in(const ep_ipc_handle &handle) {
+    std::uintptr_t start = 0;
+    if (handle.form == EP_IPC_DRIVER)
+        std::memcpy(&start, handle.name, sizeof start);
+    else if (pread(handle.file, &start, sizeof start, 0) != static_cast<ssize_t>(sizeof start))
+        refuse(EP_INVALID, "the file is not the fake's");
+    return start;
+}
+
+// Shares the blocks that a test enters in world().shareable. Opened memory is a copy of them.
 inline void enter_ipc(ep_backend &table) {
     table.ipc_allocate = [](ep_context, ep_device, ep_usm_kind, std::size_t, void **) {
         return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake shares no memory"); });
     };
-    table.ipc_export = [](ep_context, const void *, ep_ipc_form, ep_ipc_handle *) {
-        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake shares no memory"); });
+    table.ipc_export = [](ep_context context, const void *pointer, std::size_t, ep_ipc_form,
+                          ep_ipc_handle *handle) {
+        return guarded([&](World &w) {
+            ++w.calls.ipc_export;
+            const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+            const auto [start, block] = block_at(w, address);
+            *handle = {};
+            handle->form = block.form;
+            handle->file = -1;
+            handle->size = block.bytes;
+            handle->offset = address - start;
+            handle->device[0] =
+                static_cast<std::uint8_t>(1 + context->devices.front()->info.number);
+            if (block.form == EP_IPC_DRIVER) {
+                std::memcpy(handle->name, &start, sizeof start);
+                handle->name_size = sizeof start;
+            } else {
+                handle->file = make_file_of(start);
+                handle->owns_file = 1;
+            }
+        });
     };
-    table.ipc_device = [](const ep_ipc_handle *, ep_device *) {
-        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake shares no memory"); });
+    table.ipc_device = [](const ep_ipc_handle *handle, ep_device *device) {
+        return guarded([&](World &w) {
+            for (const std::unique_ptr<ep_device_s> &each : w.devices)
+                if (1 + each->info.number == handle->device[0])
+                    return void(*device = each.get());
+            refuse(EP_INVALID, "the fake has no such device");
+        });
     };
-    table.ipc_open = [](ep_context, const ep_ipc_handle *, std::int32_t, void **) {
-        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake shares no memory"); });
+    table.ipc_open = [](ep_context context, const ep_ipc_handle *handles, std::size_t count,
+                        std::int32_t, void **pointer) {
+        return guarded([&](World &w) {
+            std::size_t bytes = 0;
+            for (std::size_t i = 0; i < count; ++i)
+                bytes += handles[i].size;
+            auto *const opened = static_cast<std::byte *>(std::aligned_alloc(64, bytes));
+            std::byte *at = opened;
+            for (std::size_t i = 0; i < count; at += handles[i++].size)
+                std::memcpy(at, reinterpret_cast<const void *>(start_in(handles[i])),
+                            handles[i].size);
+            w.allocations[reinterpret_cast<std::uintptr_t>(opened) + bytes - 1] = {
+                bytes, EP_USM_DEVICE, context->devices.front(), context};
+            *pointer = opened;
+        });
     };
-    table.ipc_close = [](ep_context, void *) {
-        return guarded([](World &) { refuse(EP_UNSUPPORTED, "the fake shares no memory"); });
+    table.ipc_close = [](ep_context, void *pointer) {
+        return guarded([&](World &w) {
+            const auto found = w.allocations.lower_bound(reinterpret_cast<std::uintptr_t>(pointer));
+            if (found == w.allocations.end())
+                refuse(EP_INVALID, "the fake has not opened it");
+            w.allocations.erase(found);
+            std::free(pointer);
+        });
     };
 }
 

@@ -586,6 +586,30 @@ HIP_OVER_CUDA int hipMemImportFromShareableHandle(CUmemGenericAllocationHandle *
     return said(CU(cuMemImportFromShareableHandle)(block, name,
                                                    static_cast<CUmemAllocationHandleType>(type)));
 }
+HIP_OVER_CUDA int hipPointerGetAttribute(void *value, int which, CUdeviceptr pointer) {
+    return said(CU(cuPointerGetAttribute)(value, static_cast<CUpointer_attribute>(which), pointer));
+}
+HIP_OVER_CUDA int hipMemRetainAllocationHandle(CUmemGenericAllocationHandle *block, void *pointer) {
+    return said(CU(cuMemRetainAllocationHandle)(block, pointer));
+}
+HIP_OVER_CUDA int hipMemPoolDestroy(CUmemoryPool pool) { return said(CU(cuMemPoolDestroy)(pool)); }
+HIP_OVER_CUDA int hipMemPoolExportToShareableHandle(void *file, CUmemoryPool pool, int type,
+                                                    unsigned flags) {
+    return said(CU(cuMemPoolExportToShareableHandle)(
+        file, pool, static_cast<CUmemAllocationHandleType>(type), flags));
+}
+HIP_OVER_CUDA int hipMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *file, int type,
+                                                      unsigned flags) {
+    return said(CU(cuMemPoolImportFromShareableHandle)(
+        pool, file, static_cast<CUmemAllocationHandleType>(type), flags));
+}
+HIP_OVER_CUDA int hipMemPoolExportPointer(CUmemPoolPtrExportData *name, CUdeviceptr pointer) {
+    return said(CU(cuMemPoolExportPointer)(name, pointer));
+}
+HIP_OVER_CUDA int hipMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool pool,
+                                          CUmemPoolPtrExportData *name) {
+    return said(CU(cuMemPoolImportPointer)(pointer, pool, name));
+}
 HIP_OVER_CUDA int hipIpcGetMemHandle(CUipcMemHandle *name, CUdeviceptr pointer) {
     return said(CU(cuIpcGetMemHandle)(name, pointer));
 }

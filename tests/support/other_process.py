@@ -30,9 +30,9 @@ class Other:
     """A process that runs Python source: `run(source)` keeps earlier names, and returns the
     value of `_`."""
 
-    def __init__(self) -> None:
+    def __init__(self, **environment: str) -> None:
         program = """
-            import pickle, sys, traceback
+            import gc, os, pickle, sys, traceback
             import numpy as np
             import entrepot as ep
             from entrepot import memory
@@ -56,6 +56,7 @@ class Other:
             [sys.executable, "-c", textwrap.dedent(program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env={**os.environ, **environment},
         )
 
     def run(self, source: str, **names: object) -> Any:

@@ -6,10 +6,10 @@
 namespace entrepot {
 
 // Returns: the elements of `array`, of kind `host` on `device`, at the same address. The memory
-//          stays pinned until the last reference to the result is dropped. If the device reads all
-//          memory of the process, the result is a view (Array::on_device). For host-accessible
-//          memory of `device`, it is `array`.
-// Throws: Error(exchange) for memory of another device, and as entrepot::pin of memory/pin.hpp.
+//          stays pinned until the last reference to the result is dropped. If the device reads the
+//          memory of the process as it is, the result is what Array::on_device returns. If the
+//          memory is host-accessible memory of `device` already, it is `array`.
+// Throws: Error(exchange) for memory of another device. Otherwise as memory/pin.hpp.
 // Blocks: until pending work on the memory is done, and inside the driver.
 //
 // The result has an access log of its own. Later work on `array` is not ordered with it.

@@ -32,6 +32,7 @@ extern "C" {
 
 #define EP_BACKEND_VERSION 10
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
+#define EP_IPC_NAME_SIZE 256
 
 typedef enum ep_status {
     EP_OK = 0,
@@ -168,7 +169,8 @@ typedef struct ep_allocation {
     ep_device device; /* With EP_QUERY_DEVICE. NULL if unknown (host memory, some sub-devices). */
     void *base;       /* Start of the allocation. NULL if unknown. */
     uint64_t size;    /* With EP_QUERY_SIZE. 0 if unknown. */
-    /* 1 if all bytes of the range lie in one allocation, else 0. -1 if unknown. */
+    /* 1 if all bytes of the range lie in one allocation, else 0. -1 if unknown. Allocations that
+     * their library has mapped one after the other count as one. */
     int32_t contained;
 } ep_allocation;
 
@@ -244,19 +246,22 @@ typedef enum ep_ipc_form {
                         process has it. */
     EP_IPC_DRIVER = 2, /* A name that the driver knows. The memory must live as long as a process
                           has it open. */
-    EP_IPC_FABRIC = 3  /* A name that the drivers of several machines know. The memory lives while a
+    EP_IPC_FABRIC = 3, /* A name that the drivers of several machines know. The memory lives while a
                           process has it. */
+    EP_IPC_POOL = 4 /* An open file of a pool, and the driver's name of the memory in it. The memory
+                       must live as long as a process has it open. */
 } ep_ipc_form;
 
 /* The data by which another process opens memory: plain data, except for the file. */
 typedef struct ep_ipc_handle {
-    uint32_t form;   /* One of ep_ipc_form. */
-    int32_t file;    /* EP_IPC_FILE: an exported file belongs to the memory, one to open by to the
-                        caller. Else -1. */
-    uint64_t size;   /* Bytes of the whole allocation. */
-    uint64_t offset; /* Offset of the exported pointer in it. */
+    uint32_t form; /* One of ep_ipc_form. */
+    int32_t file;  /* EP_IPC_FILE and EP_IPC_POOL. A file to open by is the caller's. Else -1. */
+    int32_t owns_file;  /* 1: the caller of ipc_export closes the file. 0: the memory does. */
+    uint32_t name_size; /* Bytes of `name`. */
+    uint64_t size;      /* Bytes of the whole allocation. */
+    uint64_t offset;    /* Offset of the exported pointer in it. */
     uint8_t device[16]; /* Identifies the device in all processes. All 0 for the host. */
-    uint8_t name[64];   /* For EP_IPC_DRIVER and EP_IPC_FABRIC. */
+    uint8_t name[EP_IPC_NAME_SIZE]; /* For EP_IPC_DRIVER, EP_IPC_FABRIC and EP_IPC_POOL. */
 } ep_ipc_handle;
 
 /* ----------------------------------------------------------------- graphs */
@@ -464,16 +469,19 @@ typedef struct ep_backend {
      * EP_UNSUPPORTED. */
     ep_status (*ipc_allocate)(ep_context context, ep_device device, ep_usm_kind kind, size_t bytes,
                               void **pointer);
-    /* Describes the allocation that holds `pointer`. It is from ipc_allocate or ipc_open, or other
-     * memory that the runtime can share by EP_IPC_DRIVER. */
-    ep_status (*ipc_export)(ep_context context, const void *pointer, ep_ipc_form form,
+    /* Describes the allocation that holds `pointer`. It is from ipc_allocate or ipc_open, or memory
+     * of another library that the runtime can share. The allocation may hold only the first of the
+     * `bytes` from `pointer`. The rest then lies in allocations that follow it, which further calls
+     * describe. */
+    ep_status (*ipc_export)(ep_context context, const void *pointer, size_t bytes, ep_ipc_form form,
                             ep_ipc_handle *handle);
     /* the device of the memory in this process */
     ep_status (*ipc_device)(const ep_ipc_handle *handle, ep_device *device);
-    /* Blocks. *pointer: the start of the allocation. With `read_only`, the device prevents writes
-     * if it can. */
-    ep_status (*ipc_open)(ep_context context, const ep_ipc_handle *handle, int32_t read_only,
-                          void **pointer);
+    /* Blocks. Opens allocations of one device, one after the other in memory. *pointer is the start
+     * of the first one. Several are of the form EP_IPC_FILE or EP_IPC_FABRIC. With `read_only`, the
+     * device prevents writes if it can. */
+    ep_status (*ipc_open)(ep_context context, const ep_ipc_handle *handles, size_t count,
+                          int32_t read_only, void **pointer);
     /* Blocks. Frees memory of ipc_allocate or ipc_open on which no access of Entrepot is pending.
      * Returns EP_UNSUPPORTED while a queue of the context is capturing: try again later. */
     ep_status (*ipc_close)(ep_context context, void *pointer);

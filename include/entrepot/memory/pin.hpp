@@ -11,12 +11,12 @@ namespace entrepot {
 // backend. Ranges inside a pinned range share its registration.
 //
 // Returns: memory of kind `host` in the device's default context, at the same address. It owns a
-//          reference to `memory`, and ends the registration with the last range that shares it. If
-//          the device uses all memory of the process, an empty Memory, and nothing was done.
+//          reference to `memory`, and ends the registration with the last range that shares it. An
+//          empty Memory, and nothing was done, if the device uses memory of the process as it is.
 // Requires: the range lies in `memory`, which is of the host.
-// Throws: Error(exchange) if the driver cannot pin it, or if a part of it is registered already.
-//         So it does if a pinned range overlaps it without containing it. Error(allocation) if the
-//         system locks no more pages.
+// Throws: Error(exchange) if the driver cannot pin it, or has a part of it registered already. Also
+//         if a pinned range overlaps it without containing it. Error(allocation) if the system
+//         locks no more pages.
 // Blocks: inside the driver.
 Memory pin(const Memory &memory, void *first, std::size_t bytes, bool read_only,
            const Device &device);

@@ -4,8 +4,10 @@
 #include <entrepot/memory/memory.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #pragma GCC visibility push(default)
 namespace entrepot {
@@ -17,22 +19,33 @@ struct Sender {
     std::array<std::uint8_t, 16> token{};    // for this file
 };
 
-// The data by which another process opens memory. The number in `ipc.file` has no meaning there.
-struct SharedMemory {
-    std::string backend;
-    UsmKind kind = UsmKind::unknown;
+// One allocation of shared memory. The number in `ipc.file` has no meaning in another process.
+struct SharedPiece {
     Sender sender;
     ep_ipc_handle ipc{};
 };
 
-// Returns: the data to open the allocation that holds `pointer`, which lies in `memory`.
-// Throws: Error(exchange) for memory that cannot be shared, naming a resource whose memory can.
-// Lifetime: the memory must live until the other process has opened it. With EP_IPC_DRIVER, as long
-//           as that process uses it.
-// Blocks: until all submitted writes are done, because the other process cannot wait for them.
-SharedMemory share(const Memory &memory, const void *pointer, ep_ipc_form form = EP_IPC_ANY);
+// The data by which another process opens memory.
+struct SharedMemory {
+    std::string backend;
+    UsmKind kind = UsmKind::unknown;
+    // One after the other in memory, and at least one. Several are mapped by their owner, such as
+    // PyTorch's expandable segments.
+    std::vector<SharedPiece> pieces{};
+    std::uint64_t offset = 0;  // of the shared range in the pieces
+};
 
-// Returns: the whole allocation, as memory of the shareable resource.
+// Shares the range [lowest, lowest + bytes), which lies in `memory`, with the allocations that hold
+// it.
+// Throws: Error(exchange) for memory that cannot be shared. The message names a resource whose
+//         memory can, or the setting of the library's allocator that allows it.
+// Lifetime: the memory must live until the other process has opened it. With EP_IPC_DRIVER and
+//           EP_IPC_POOL, as long as that process uses it.
+// Blocks: until all submitted writes are done, because the other process cannot wait for them.
+SharedMemory share(const Memory &memory, const void *lowest, std::size_t bytes,
+                   ep_ipc_form form = EP_IPC_ANY);
+
+// Returns: the whole allocations, as memory of the shareable resource.
 // Throws: Error(exchange) if the process that shared it has ended or released it. Error(value) if
 //         the handle does not match the memory. Error(device) if this process lacks the device or
 //         its backend.

@@ -82,7 +82,7 @@ std::string text_of(const Shared &self) {
     return sentence_of("<entrepot.ArrayHandle, ", handle.dtype, ", shape ",
                        tuple_text(handle.layout.shape()), ", ", handle.memory.kind, " memory of ",
                        handle.memory.backend, handle.read_only ? ", read-only" : "",
-                       ", shared by process ", handle.memory.sender.process, '>');
+                       ", shared by process ", handle.memory.pieces.front().sender.process, '>');
 }
 
 }  // namespace
@@ -160,7 +160,8 @@ void init_array_handle(nb::module_ &m) {
             "read_only", [](const Shared &self) { return self.handle.read_only; },
             "True if the array cannot be written.")
         .def_prop_ro(
-            "process", [](const Shared &self) { return self.handle.memory.sender.process; },
+            "process",
+            [](const Shared &self) { return self.handle.memory.pieces.front().sender.process; },
             "Process ID of the process that shared the array.")
         .def("__bytes__", &bytes_of, "The handle as bytes, which can be sent by any means.")
         .def(

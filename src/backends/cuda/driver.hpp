@@ -41,6 +41,10 @@
     required(cuMemCreate) required(cuMemRelease) required(cuMemMap) \
     required(cuMemUnmap) required(cuMemSetAccess) \
     required(cuMemAddressReserve) required(cuMemAddressFree) \
+    required(cuMemRetainAllocationHandle) \
+    required(cuMemPoolDestroy) required(cuMemPoolExportToShareableHandle) \
+    required(cuMemPoolImportFromShareableHandle) required(cuMemPoolExportPointer) \
+    required(cuMemPoolImportPointer) \
     required(cuMemExportToShareableHandle) required(cuMemImportFromShareableHandle) \
     required(cuIpcGetMemHandle) required(cuIpcOpenMemHandle) required(cuIpcCloseMemHandle) \
     required(cuMemcpyAsync) required(cuMemcpyPeerAsync) \
@@ -64,6 +68,15 @@ inline constexpr const char *partition_advice =
     "an administrator may divide it with MIG, and its parts are devices then";
 inline constexpr const char *context_mark_advice =
     "NVIDIA's driver is too old to mark all work of a context: CUDA 12.5 is the first that can";
+inline constexpr const char *mapped_memory_advice =
+    "PyTorch's expandable segments have one unless TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC is 0, and "
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False uses cudaMalloc, whose memory can be "
+    "shared; "
+    "other libraries request CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR from cuMemCreate";
+inline constexpr const char *pool_advice =
+    "cudaMallocAsync needs a pool that was made with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR; "
+    "PyTorch uses cudaMalloc with PYTORCH_CUDA_ALLOC_CONF=backend:native, and CuPy with its "
+    "MemoryPool instead of MemoryAsyncPool";
 
 struct Driver {
 #define ENTREPOT_CUDA_MEMBER(function) decltype(&::function) function = nullptr;

@@ -1,5 +1,8 @@
-// IPC: shares device memory by file descriptor, or by fabric handle between machines. Memory of
-// cudaMalloc (hipMalloc) is shared by the driver's older handles, which do not keep it alive.
+// IPC: shares device memory by file descriptor, or by fabric handle between machines. Memory that
+// another library has mapped (cuMemMap) is shared likewise, one mapping after the other.
+//
+// Memory of cudaMalloc (hipMalloc) is shared by the driver's older handles, and that of pools by
+// handles of the pool and the pointer. Neither keeps the memory alive.
 #include "backends/gpu/native.hpp"
 #include "core/no_destructor.hpp"
 
@@ -14,17 +17,25 @@
 namespace entrepot::backends::gpu {
 namespace {
 
-static_assert(sizeof(ep_ipc_handle::name) == sizeof(CUipcMemHandle) &&
-              sizeof(ep_ipc_handle::name) == sizeof(CUmemFabricHandle));
+static_assert(sizeof(ep_ipc_handle::name) >= sizeof(CUipcMemHandle) &&
+              sizeof(ep_ipc_handle::name) >= sizeof(CUmemFabricHandle) &&
+              sizeof(ep_ipc_handle::name) >= sizeof(CUmemPoolPtrExportData));
 static_assert(sizeof(ep_ipc_handle::device) == sizeof(CUuuid));
+
+// An allocation of virtual memory.
+struct Part {
+    std::size_t bytes = 0;
+    CUmemGenericAllocationHandle block = 0;
+    int file = -1;  // made at the first export
+    bool has_fabric = false;
+};
 
 struct Mapping {
     ep_ipc_form form;
     std::size_t bytes = 0;
-    CUmemGenericAllocationHandle block = 0;  // of virtual memory
-    int file = -1;                           // made at the first export
-    bool has_fabric = false;
-    unsigned opened = 1;  // number of opens; the driver maps memory of EP_IPC_DRIVER once
+    std::vector<Part> parts{};    // of virtual memory, one after the other
+    CUmemoryPool pool = nullptr;  // of EP_IPC_POOL, imported
+    unsigned opened = 1;          // number of opens; the driver maps memory of EP_IPC_DRIVER once
 };
 
 // Shared memory that this process has mapped, by start address.
@@ -90,8 +101,8 @@ std::size_t rounded(std::size_t bytes, const CUmemAllocationProp &properties) {
 }
 
 // With a fabric handle if device and machine support it, which only an attempt can tell.
-Mapping create(const Device &device, std::size_t bytes) {
-    Mapping made{EP_IPC_FILE};
+Part create(const Device &device, std::size_t bytes) {
+    Part made;
     const bool may_have_fabric =
         device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
     CUresult code = CUDA_ERROR_NOT_SUPPORTED;
@@ -126,37 +137,75 @@ std::vector<CUmemAccessDesc> readers_of(const Device &device) {
     return readers;
 }
 
-void release(const Mapping &mapping) noexcept {
-    driver().cuMemRelease(mapping.block);
-    if (mapping.file >= 0)
-        close(mapping.file);
-}
+// The parts of a mapping to be, released unless it is entered.
+class Parts {
+public:
+    Parts() = default;
+    explicit Parts(const Part &only) { add(only); }
+    Parts(const Parts &) = delete;
+    Parts &operator=(const Parts &) = delete;
+    ~Parts() { release(all_); }
+
+    // Ownership: takes the part, also if it throws.
+    void add(const Part &part) {
+        try {
+            all_.push_back(part);
+        } catch (...) {
+            release(part);
+            throw;
+        }
+    }
+    const std::vector<Part> &all() const noexcept { return all_; }
+    std::size_t bytes() const noexcept {
+        std::size_t sum = 0;
+        for (const Part &part : all_)
+            sum += part.bytes;
+        return sum;
+    }
+    void detach() noexcept { all_.clear(); }
+
+    static void release(const std::vector<Part> &parts) noexcept {
+        for (const Part &part : parts)
+            release(part);
+    }
+    static void release(const Part &part) noexcept {
+        driver().cuMemRelease(part.block);
+        if (part.file >= 0)
+            close(part.file);
+    }
+
+private:
+    std::vector<Part> all_;
+};
 
 void unmap(CUdeviceptr start, std::size_t bytes) noexcept {
     driver().cuMemUnmap(start, bytes);
     driver().cuMemAddressFree(start, bytes);
 }
 
-// Ownership: takes the block, also if it throws.
-void *map(const Device &device, const Mapping &mapping) {
+// Maps the parts one after the other.
+// Ownership: takes the parts if it succeeds.
+void *map(const Device &device, ep_ipc_form form, Parts &parts) {
+    const std::size_t bytes = parts.bytes();
     CUdeviceptr start = 0;
-    bool is_mapped = false;
+    check(driver().cuMemAddressReserve(&start, bytes, 0, 0, 0), "cuMemAddressReserve");
+    std::size_t mapped = 0;
     try {
-        check(driver().cuMemAddressReserve(&start, mapping.bytes, 0, 0, 0), "cuMemAddressReserve");
-        check(driver().cuMemMap(start, mapping.bytes, 0, mapping.block, 0), "cuMemMap");
-        is_mapped = true;
+        for (const Part &part : parts.all()) {
+            check(driver().cuMemMap(start + mapped, part.bytes, 0, part.block, 0), "cuMemMap");
+            mapped += part.bytes;
+        }
         const std::vector<CUmemAccessDesc> readers = readers_of(device);
-        check(driver().cuMemSetAccess(start, mapping.bytes, readers.data(), readers.size()),
+        check(driver().cuMemSetAccess(start, bytes, readers.data(), readers.size()),
               "cuMemSetAccess");
-        Mappings::only().enter(start, mapping);
+        Mappings::only().enter(start, {.form = form, .bytes = bytes, .parts = parts.all()});
     } catch (...) {
-        if (is_mapped)
-            driver().cuMemUnmap(start, mapping.bytes);
-        if (start != 0)
-            driver().cuMemAddressFree(start, mapping.bytes);
-        release(mapping);
+        if (mapped != 0)
+            driver().cuMemUnmap(start, mapped);
+        driver().cuMemAddressFree(start, bytes);
         throw;
     }
+    parts.detach();
     return reinterpret_cast<void *>(start);
 }
 
@@ -183,7 +232,8 @@ ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, s
             refuse(EP_OUT_OF_MEMORY, bytes, " bytes of device memory to share were asked for, and ",
                    on.selector(), " has ", on.info.max_allocation, " in all");
         const Current current(object(context).native);
-        *pointer = map(on, create(on, bytes));
+        Parts made(create(on, bytes));
+        *pointer = map(on, EP_IPC_FILE, made);
     });
 }
 
@@ -195,35 +245,80 @@ void name_device(const Device &device, ep_ipc_handle &handle) {
     std::memcpy(handle.device, &number, sizeof handle.device);
 }
 
-void export_file(Mapping &mapping, ep_ipc_handle &handle) {
-    if (mapping.file < 0)
-        check(driver().cuMemExportToShareableHandle(&mapping.file, mapping.block,
-                                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-              "cuMemExportToShareableHandle");
-    handle.form = EP_IPC_FILE;
-    handle.file = mapping.file;
+template <class Name> void put_name(const Name &name, ep_ipc_handle &handle) {
+    std::memcpy(handle.name, &name, sizeof name);
+    handle.name_size = sizeof name;
 }
 
-void export_fabric(const Device &device, const Mapping &mapping, ep_ipc_handle &handle) {
-    if (!mapping.has_fabric)
-        refuse(EP_UNSUPPORTED, device.selector(),
-               " or this machine gives out no fabric handles, which need NVLink between "
-               "machines and the IMEX service");
-    check(driver().cuMemExportToShareableHandle(handle.name, mapping.block,
-                                                CU_MEM_HANDLE_TYPE_FABRIC, 0),
+template <class Name> Name name_in(const ep_ipc_handle &handle) {
+    if (handle.name_size != sizeof(Name))
+        refuse(EP_INVALID, "the handle has a name of ", handle.name_size, " bytes, and one of ",
+               sizeof(Name), " belongs to its form");
+    Name name{};
+    std::memcpy(&name, handle.name, sizeof name);
+    return name;
+}
+
+int file_of(CUmemGenericAllocationHandle block) {
+    int file = -1;
+    check(driver().cuMemExportToShareableHandle(&file, block,
+                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+          "cuMemExportToShareableHandle");
+    return file;
+}
+
+void export_fabric(CUmemGenericAllocationHandle block, ep_ipc_handle &handle) {
+    CUmemFabricHandle name{};
+    check(driver().cuMemExportToShareableHandle(&name, block, CU_MEM_HANDLE_TYPE_FABRIC, 0),
           "cuMemExportToShareableHandle");
     handle.form = EP_IPC_FABRIC;
+    put_name(name, handle);
 }
 
-// Exports the whole cudaMalloc allocation that contains the pointer.
-void export_by_driver(CUdeviceptr pointer, const PointerAttributes &found, ep_ipc_handle &handle) {
-    CUipcMemHandle name{};
-    check(driver().cuIpcGetMemHandle(&name, found.base), "cuIpcGetMemHandle");
-    handle.form = EP_IPC_DRIVER;
-    handle.size = found.size;
-    handle.offset = pointer - found.base;
-    std::memcpy(handle.name, &name, sizeof handle.name);
+[[noreturn]] void refuse_fabric(const Device &device) {
+    refuse(EP_UNSUPPORTED, device.selector(),
+           " or this machine gives out no fabric handles, which need NVLink between "
+           "machines and the IMEX service");
 }
+
+// ------------------------------------------------------ of memory of this file
+
+// The files of several parts are copies for the caller, which keeps them under a name each.
+void export_part(const Device &device, Part &part, bool is_only_one, ep_ipc_form form,
+                 ep_ipc_handle &handle) {
+    if (form == EP_IPC_FABRIC && !part.has_fabric)
+        refuse_fabric(device);
+    if (form == EP_IPC_FABRIC)
+        return export_fabric(part.block, handle);
+    if (part.file < 0)
+        part.file = file_of(part.block);
+    handle.form = EP_IPC_FILE;
+    handle.file = part.file;
+    if (is_only_one)
+        return;
+    handle.file = fcntl(part.file, F_DUPFD_CLOEXEC, 0);
+    handle.owns_file = 1;
+    if (handle.file < 0)
+        refuse(EP_OUT_OF_MEMORY, "shared memory needs an open file, and the system gives none: ",
+               std::strerror(errno));
+}
+
+void export_mapping(const Device &device, Mapping &mapping, std::size_t offset, ep_ipc_form form,
+                    ep_ipc_handle &handle) {
+    if (mapping.parts.empty())
+        refuse(EP_UNSUPPORTED, "memory that another process shared by the driver can be shared on "
+                               "by that process alone");
+    for (Part &part : mapping.parts) {
+        if (offset < part.bytes) {
+            handle.size = part.bytes;
+            handle.offset = offset;
+            return export_part(device, part, mapping.parts.size() == 1, form, handle);
+        }
+        offset -= part.bytes;
+    }
+}
+
+// ------------------------------------------------------ of memory of other libraries
 
 bool is_known_to_the_driver(CUdeviceptr pointer) {
     int answer = 0;
@@ -232,34 +327,134 @@ bool is_known_to_the_driver(CUdeviceptr pointer) {
            answer != 0;
 }
 
-ep_status ipc_export(ep_context context, const void *pointer, ep_ipc_form form,
+// Exports the whole cudaMalloc allocation that contains the pointer.
+// Returns: false if the memory is not of cudaMalloc.
+bool export_by_driver(CUdeviceptr pointer, const PointerAttributes &found, ep_ipc_handle &handle) {
+    if (!is_known_to_the_driver(pointer))
+        return false;
+    CUipcMemHandle name{};
+    check(driver().cuIpcGetMemHandle(&name, found.base), "cuIpcGetMemHandle");
+    handle.form = EP_IPC_DRIVER;
+    handle.size = found.size;
+    handle.offset = pointer - found.base;
+    put_name(name, handle);
+    return true;
+}
+
+struct Range {
+    CUdeviceptr base = 0;
+    std::size_t size = 0;
+};
+
+// The mapping that contains the pointer. An allocation may be mapped once for each.
+Range mapping_of(CUdeviceptr pointer, const PointerAttributes &found) {
+    Range range;
+    const bool is_told =
+        driver().cuPointerGetAttribute(&range.base, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR,
+                                       pointer) == CUDA_SUCCESS &&
+        driver().cuPointerGetAttribute(&range.size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, pointer) ==
+            CUDA_SUCCESS;
+    const Range mapping = is_told && range.size != 0 ? range : Range{found.base, found.size};
+    if (mapping.size == 0)
+        refuse(EP_UNSUPPORTED, "the driver does not say where this mapped memory begins and ends");
+    return mapping;
+}
+
+// Exports the mapping of cuMemMap that contains the pointer, by a file if its allocation has one.
+// Returns: false if the memory is not mapped so.
+bool export_mapped(const Device &device, CUdeviceptr pointer, const PointerAttributes &found,
+                   ep_ipc_form form, ep_ipc_handle &handle) {
+    const RetainedBlock block(pointer);
+    if (!block)
+        return false;
+    CUmemAllocationProp properties{};
+    check(driver().cuMemGetAllocationPropertiesFromHandle(&properties, block.get()),
+          "cuMemGetAllocationPropertiesFromHandle");
+    const auto types = static_cast<unsigned>(properties.requestedHandleTypes);
+    const bool has_file = (types & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0,
+               has_fabric = (types & CU_MEM_HANDLE_TYPE_FABRIC) != 0;
+    if (form == EP_IPC_FABRIC && !has_fabric)
+        refuse_fabric(device);
+    if (!has_file && !has_fabric)
+        refuse(EP_UNSUPPORTED, "this memory of ", device.selector(),
+               " is mapped by its library, in allocations that were made without a handle for "
+               "other processes: ",
+               mapped_memory_advice);
+    const Range mapping = mapping_of(pointer, found);
+    handle.size = mapping.size;
+    handle.offset = pointer - mapping.base;
+    if (form == EP_IPC_FABRIC || !has_file) {
+        export_fabric(block.get(), handle);
+        return true;
+    }
+    handle.form = EP_IPC_FILE;
+    handle.file = file_of(block.get());
+    handle.owns_file = 1;
+    return true;
+}
+
+// Exports memory of a pool with a handle.
+// Returns: false if the memory is not of a pool.
+bool export_pooled(const Device &device, CUdeviceptr pointer, const PointerAttributes &found,
+                   ep_ipc_handle &handle) {
+    const CUmemoryPool pool = pool_of(pointer);
+    if (pool == nullptr)
+        return false;
+    int file = -1;
+    const CUresult code = driver().cuMemPoolExportToShareableHandle == nullptr
+                              ? CUDA_ERROR_NOT_SUPPORTED
+                              : driver().cuMemPoolExportToShareableHandle(
+                                    &file, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (code != CUDA_SUCCESS)
+        refuse(EP_UNSUPPORTED, "this memory of ", device.selector(),
+               " is of a pool of the driver that gives other processes no handle, with ",
+               text_of(code), ": ", pool_advice);
+    handle.file = file;
+    handle.owns_file = 1;
+    CUmemPoolPtrExportData name{};
+    const CUresult named = driver().cuMemPoolExportPointer(&name, found.base);
+    if (named != CUDA_SUCCESS) {
+        close(file);
+        fail(named, "cuMemPoolExportPointer");
+    }
+    handle.form = EP_IPC_POOL;
+    handle.size = found.size;
+    handle.offset = pointer - found.base;
+    put_name(name, handle);
+    return true;
+}
+
+// Whatever the driver can share of it.
+void export_foreign(const Device &device, CUdeviceptr pointer, ep_ipc_form form,
+                    ep_ipc_handle &handle) {
+    const PointerAttributes found = attributes_of(reinterpret_cast<const void *>(pointer));
+    const bool may_be_driver = form == EP_IPC_ANY || form == EP_IPC_DRIVER,
+               may_be_file = form == EP_IPC_ANY || form == EP_IPC_FILE || form == EP_IPC_FABRIC;
+    if (found.is_of_device() &&
+        ((may_be_driver && export_by_driver(pointer, found, handle)) ||
+         (form == EP_IPC_ANY && export_pooled(device, pointer, found, handle)) ||
+         (may_be_file && export_mapped(device, pointer, found, form, handle))))
+        return;
+    refuse(EP_UNSUPPORTED, "the driver gives other processes no way to this memory of ",
+           device.selector(), ", which is pinned or managed, or has no handle of that form");
+}
+
+ep_status ipc_export(ep_context context, const void *pointer, std::size_t, ep_ipc_form form,
                      ep_ipc_handle *handle) {
     return guarded([&] {
+        const RelaxedCaptureMode relaxed;
         const CUdeviceptr at = address(pointer);
         const Current current(object(context).native);
-        const PointerAttributes found = attributes_of(pointer);
-        const Device &device =
-            found.ordinal >= 0 ? device_of(found.ordinal) : object(context).device;
+        const int ordinal = attributes_of(pointer).ordinal;
+        const Device &device = ordinal >= 0 ? device_of(ordinal) : object(context).device;
         ep_ipc_handle made{};
         made.file = -1;
         name_device(device, made);
         const bool is_ours = Mappings::only().find(at, [&](CUdeviceptr start, Mapping &mapping) {
-            if (mapping.form == EP_IPC_DRIVER)
-                refuse(EP_UNSUPPORTED, "memory that another process shared by the driver can be "
-                                       "shared on by that process alone");
-            made.size = mapping.bytes;
-            made.offset = at - start;
-            if (form == EP_IPC_FABRIC)
-                export_fabric(device, mapping, made);
-            else
-                export_file(mapping, made);
+            export_mapping(device, mapping, at - start, form, made);
         });
-        if (!is_ours && (form == EP_IPC_ANY || form == EP_IPC_DRIVER) && found.is_of_device() &&
-            is_known_to_the_driver(at))
-            export_by_driver(at, found, made);
-        else if (!is_ours)
-            refuse(EP_UNSUPPORTED, "the driver gives other processes no way to this memory of ",
-                   device.selector(), ", which is pinned, managed, or of a pool");
+        if (!is_ours)
+            export_foreign(device, at, form, made);
         *handle = made;
     });
 }
@@ -288,47 +483,65 @@ ep_status status_of_opening(CUresult code) noexcept {
     return code == CUDA_ERROR_NOT_SUPPORTED ? EP_UNSUPPORTED : EP_INVALID;
 }
 
+void import_fabric(const Device &device, const ep_ipc_handle &handle, Part &part) {
+    if (device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) == 0)
+        refuse(EP_UNSUPPORTED, device.selector(), " opens no fabric handles");
+    auto name = name_in<CUmemFabricHandle>(handle);
+    const CUresult code =
+        driver().cuMemImportFromShareableHandle(&part.block, &name, CU_MEM_HANDLE_TYPE_FABRIC);
+    if (code != CUDA_SUCCESS)
+        refuse(status_of_opening(code),
+               "the fabric handle stands for no device memory here: ", text_of(code));
+    part.has_fabric = true;
+}
+
+// The driver takes a file as a pointer.
+void *as_handle(int file) { return reinterpret_cast<void *>(static_cast<std::intptr_t>(file)); }
+
+void import_file(const ep_ipc_handle &handle, Part &part) {
+    part.file = fcntl(handle.file, F_DUPFD_CLOEXEC, 0);  // for further exports
+    if (part.file < 0)
+        refuse(EP_INVALID, "the handle's file is not open: ", std::strerror(errno));
+    const CUresult code = driver().cuMemImportFromShareableHandle(
+        &part.block, as_handle(part.file), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    if (code == CUDA_SUCCESS)
+        return;
+    close(part.file);
+    refuse(status_of_opening(code), "the handle's file is no device memory: ", text_of(code));
+}
+
 // Imports the memory of a file or a fabric handle. Refuses memory of another device.
-Mapping import(const Device &device, const ep_ipc_handle &handle) {
-    Mapping mapping{static_cast<ep_ipc_form>(handle.form), handle.size};
-    CUmemFabricHandle name{};
-    std::memcpy(&name, handle.name, sizeof name);
-    mapping.has_fabric = handle.form == EP_IPC_FABRIC;
-    if (mapping.has_fabric) {
-        if (device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) == 0)
-            refuse(EP_UNSUPPORTED, device.selector(), " opens no fabric handles");
-        const CUresult code = driver().cuMemImportFromShareableHandle(&mapping.block, &name,
-                                                                      CU_MEM_HANDLE_TYPE_FABRIC);
-        if (code != CUDA_SUCCESS)
-            refuse(status_of_opening(code),
-                   "the fabric handle stands for no device memory here: ", text_of(code));
-    } else {
-        mapping.file = fcntl(handle.file, F_DUPFD_CLOEXEC, 0);  // for further exports
-        if (mapping.file < 0)
-            refuse(EP_INVALID, "the handle's file is not open: ", std::strerror(errno));
-        const CUresult code = driver().cuMemImportFromShareableHandle(
-            &mapping.block, reinterpret_cast<void *>(static_cast<std::intptr_t>(mapping.file)),
-            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-        if (code != CUDA_SUCCESS) {
-            close(mapping.file);
-            refuse(status_of_opening(code),
-                   "the handle's file is no device memory: ", text_of(code));
-        }
-    }
+Part import(const Device &device, const ep_ipc_handle &handle) {
+    Part part{.bytes = handle.size};
+    if (handle.form == EP_IPC_FABRIC)
+        import_fabric(device, handle, part);
+    else
+        import_file(handle, part);
     CUmemAllocationProp found{};
-    const CUresult code = driver().cuMemGetAllocationPropertiesFromHandle(&found, mapping.block);
+    const CUresult code = driver().cuMemGetAllocationPropertiesFromHandle(&found, part.block);
     if (code != CUDA_SUCCESS || found.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
         found.location.id != device.native) {
-        release(mapping);
+        Parts::release(part);
         refuse(EP_INVALID, "the handle says that its memory is on ", device.selector(),
                ", and it is not");
     }
-    return mapping;
+    return part;
+}
+
+void *open_mapped(const Device &device, const ep_ipc_handle *handles, std::size_t count) {
+    require_files(device);
+    Parts parts;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (handles[i].form != EP_IPC_FILE && handles[i].form != EP_IPC_FABRIC)
+            refuse(EP_INVALID, "the handle has ", count, " allocations, and one of form ",
+                   handles[i].form, " stands alone");
+        parts.add(import(device, handles[i]));
+    }
+    return map(device, static_cast<ep_ipc_form>(handles[0].form), parts);
 }
 
 void *open_by_driver(const ep_ipc_handle &handle) {
-    CUipcMemHandle name{};
-    std::memcpy(&name, handle.name, sizeof name);
+    const auto name = name_in<CUipcMemHandle>(handle);
     CUdeviceptr start = 0;
     const CUresult code =
         driver().cuIpcOpenMemHandle(&start, name, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
@@ -341,7 +554,7 @@ void *open_by_driver(const ep_ipc_handle &handle) {
         if (found.size < handle.size)
             refuse(EP_INVALID, "the handle says ", handle.size, " bytes, and the driver has ",
                    found.size);
-        Mappings::only().enter(start, {EP_IPC_DRIVER, found.size});
+        Mappings::only().enter(start, {.form = EP_IPC_DRIVER, .bytes = found.size});
     } catch (...) {
         driver().cuIpcCloseMemHandle(start);
         throw;
@@ -349,29 +562,95 @@ void *open_by_driver(const ep_ipc_handle &handle) {
     return reinterpret_cast<void *>(start);
 }
 
-ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t, void **pointer) {
+// The pool of another process, imported for one allocation.
+class ImportedPool {
+public:
+    explicit ImportedPool(const ep_ipc_handle &handle) {
+        const CUresult code =
+            driver().cuMemPoolImportFromShareableHandle == nullptr
+                ? CUDA_ERROR_NOT_SUPPORTED
+                : driver().cuMemPoolImportFromShareableHandle(
+                      &pool_, as_handle(handle.file), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+        if (code != CUDA_SUCCESS)
+            refuse(status_of_opening(code),
+                   "the handle's file is no pool of device memory: ", text_of(code));
+    }
+    ImportedPool(const ImportedPool &) = delete;
+    ImportedPool &operator=(const ImportedPool &) = delete;
+    ~ImportedPool() {
+        if (pool_ != nullptr)
+            driver().cuMemPoolDestroy(pool_);
+    }
+    CUmemoryPool get() const noexcept { return pool_; }
+    void detach() noexcept { pool_ = nullptr; }
+
+private:
+    CUmemoryPool pool_ = nullptr;
+};
+
+void *open_pooled(const Device &device, const ep_ipc_handle &handle) {
+    ImportedPool pool(handle);
+    // The device of a pool has access to it already.
+    std::vector<CUmemAccessDesc> peers = readers_of(device);
+    std::erase_if(
+        peers, [&](const CUmemAccessDesc &reader) { return reader.location.id == device.native; });
+    if (!peers.empty())
+        check(driver().cuMemPoolSetAccess(pool.get(), peers.data(), peers.size()),
+              "cuMemPoolSetAccess");
+    auto name = name_in<CUmemPoolPtrExportData>(handle);
+    CUdeviceptr start = 0;
+    const CUresult code = driver().cuMemPoolImportPointer(&start, pool.get(), &name);
+    if (code != CUDA_SUCCESS)
+        refuse(status_of_opening(code), "the driver does not open the memory of the pool, with ",
+               text_of(code),
+               ": the process that shared it has ended, has released it, or is this process");
+    try {
+        const PointerAttributes found = attributes_of(reinterpret_cast<void *>(start));
+        if (found.size < handle.size || found.ordinal != device.native)
+            refuse(EP_INVALID, "the handle says ", handle.size, " bytes of ", device.selector(),
+                   ", and the driver has ", found.size, " of device ", found.ordinal);
+        Mappings::only().enter(
+            start, {.form = EP_IPC_POOL, .bytes = found.size, .parts = {}, .pool = pool.get()});
+    } catch (...) {
+        driver().cuMemFree(start);
+        throw;
+    }
+    pool.detach();
+    return reinterpret_cast<void *>(start);
+}
+
+// Requires the sum of the sizes to be memory that the device may have.
+void check_sizes(const Device &device, const ep_ipc_handle *handles, std::size_t count) {
+    std::uint64_t left = device.info.max_allocation;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (handles[i].size == 0 || handles[i].size > left)
+            refuse(EP_INVALID, "the handle says ", handles[i].size, " bytes, and ",
+                   device.selector(), " has ", device.info.max_allocation);
+        left -= handles[i].size;
+    }
+}
+
+ep_status ipc_open(ep_context context, const ep_ipc_handle *handles, std::size_t count,
+                   std::int32_t, void **pointer) {
     return guarded([&] {
         const RelaxedCaptureMode relaxed;
         const Device &device = object(context).device;
-        if (handle->size == 0 || handle->size > device.info.max_allocation)
-            refuse(EP_INVALID, "the handle says ", handle->size, " bytes, and ", device.selector(),
-                   " has ", device.info.max_allocation);
+        if (count == 0)
+            refuse(EP_INVALID, "no handle was given");
+        check_sizes(device, handles, count);
         const Current current(object(context).native);
-        switch (handle->form) {
-        case EP_IPC_FILE:
-        case EP_IPC_FABRIC:
-            require_files(device);
-            *pointer = map(device, import(device, *handle));
-            break;
-        case EP_IPC_DRIVER:
-            *pointer = open_by_driver(*handle);
-            break;
-        default:
+        const std::uint32_t form = handles[0].form;
+        if (form == EP_IPC_FILE || form == EP_IPC_FABRIC)
+            *pointer = open_mapped(device, handles, count);
+        else if (form == EP_IPC_DRIVER && count == 1)
+            *pointer = open_by_driver(handles[0]);
+        else if (form == EP_IPC_POOL && count == 1)
+            *pointer = open_pooled(device, handles[0]);
+        else
             refuse(EP_INVALID,
-                   "device memory is opened by a file, the driver or the fabric, and the handle "
-                   "says form ",
-                   handle->form);
-        }
+                   "device memory is opened by files, the driver, the fabric or a pool, and the "
+                   "handle says form ",
+                   form, " and ", count, " allocations");
     });
 }
 
@@ -388,9 +667,13 @@ ep_status ipc_close(ep_context context, void *pointer) {
         driver().cuCtxSynchronize();
         if (mapping.form == EP_IPC_DRIVER) {
             check(driver().cuIpcCloseMemHandle(address(pointer)), "cuIpcCloseMemHandle");
+        } else if (mapping.form == EP_IPC_POOL) {
+            const CUresult code = driver().cuMemFree(address(pointer));
+            driver().cuMemPoolDestroy(mapping.pool);
+            check(code, "cuMemFree");
         } else {
             unmap(address(pointer), mapping.bytes);
-            release(mapping);
+            Parts::release(mapping.parts);
         }
     });
 }

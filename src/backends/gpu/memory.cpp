@@ -200,6 +200,24 @@ ep_usm_kind kind_of(const PointerAttributes &found) {
     }
 }
 
+// True if mappings of one device follow each other from `first` to `end`, as in PyTorch's
+// expandable segments. The driver tells the range of one of them, `found`. Its pools map memory as
+// well, but their allocations are separate.
+bool is_mapped_up_to(CUdeviceptr first, CUdeviceptr end, PointerAttributes found) {
+    if (!found.is_of_device() || pool_of(first) != nullptr || !RetainedBlock(first))
+        return false;
+    const int ordinal = found.ordinal;
+    while (found.base + found.size < end) {
+        const CUdeviceptr next = found.base + found.size;
+        if (!RetainedBlock(next) || pool_of(next) != nullptr)
+            return false;
+        found = attributes_of(reinterpret_cast<const void *>(next));
+        if (found.ordinal != ordinal || found.base != next || found.size == 0)
+            return false;
+    }
+    return true;
+}
+
 // The driver has one address space for all devices, and memory of pools and virtual memory belongs
 // to no context, so the context is ignored.
 ep_status memory_query(ep_context, const void *pointer, std::size_t bytes, std::uint32_t flags,
@@ -215,8 +233,11 @@ ep_status memory_query(ep_context, const void *pointer, std::size_t bytes, std::
         const CUdeviceptr first = address(pointer), end = first + std::max<std::size_t>(bytes, 1);
         found->base = reinterpret_cast<void *>(attributes.base);
         found->size = attributes.size;
-        found->contained =
-            attributes.size == 0 ? -1 : end > first && end <= attributes.base + attributes.size;
+        if (attributes.size == 0)
+            found->contained = -1;
+        else
+            found->contained = end > first && (end <= attributes.base + attributes.size ||
+                                               is_mapped_up_to(first, end, attributes));
     });
 }
 

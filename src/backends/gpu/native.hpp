@@ -272,6 +272,36 @@ inline CUdeviceptr address(const void *pointer) noexcept {
     return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
+// The pool that device memory is of; nullptr for other memory.
+inline CUmemoryPool pool_of(CUdeviceptr pointer) {
+    CUmemoryPool pool = nullptr;
+    const CUresult code =
+        driver().cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pointer);
+    return code == CUDA_SUCCESS ? pool : nullptr;
+}
+
+// The allocation behind an address that its library has mapped (cuMemMap); empty for other memory.
+class RetainedBlock {
+public:
+    explicit RetainedBlock(CUdeviceptr pointer) {
+        is_held_ = driver().cuMemRetainAllocationHandle != nullptr &&
+                   driver().cuMemRetainAllocationHandle(
+                       &block_, reinterpret_cast<void *>(pointer)) == CUDA_SUCCESS;
+    }
+    RetainedBlock(const RetainedBlock &) = delete;
+    RetainedBlock &operator=(const RetainedBlock &) = delete;
+    ~RetainedBlock() {
+        if (is_held_)
+            driver().cuMemRelease(block_);
+    }
+    explicit operator bool() const noexcept { return is_held_; }
+    CUmemGenericAllocationHandle get() const noexcept { return block_; }
+
+private:
+    CUmemGenericAllocationHandle block_ = 0;
+    bool is_held_ = false;
+};
+
 // ------------------------------------------------------------------ graphs
 
 // Replaces the launch of a node for later launches of the graph. Refuses with EP_UNSUPPORTED if the

@@ -237,10 +237,46 @@ CUresult launch(const CUlaunchConfig *config, CUfunction function, void **parame
 
 // Memory of hipMalloc can be shared by IPC handle. The runtime's attribute for that is never true,
 // so this requests a handle instead.
-CUresult pointer_attribute(void *value, CUpointer_attribute, CUdeviceptr pointer) {
+CUresult pointer_attribute(void *value, CUpointer_attribute which, CUdeviceptr pointer) {
+    if (which != CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE)
+        return which < 0 || driver().hipPointerGetAttribute == nullptr
+                   ? CUDA_ERROR_NOT_SUPPORTED
+                   : forget(driver().hipPointerGetAttribute(value, which, pointer));
     CUipcMemHandle name;
     *static_cast<int *>(value) = forget(driver().cuIpcGetMemHandle(&name, pointer)) == CUDA_SUCCESS;
     return CUDA_SUCCESS;
+}
+
+// Pools are shared by all of these functions or not at all.
+bool shares_pools(const Driver &made) {
+    return made.hipMemPoolDestroy != nullptr && made.hipMemPoolExportToShareableHandle != nullptr &&
+           made.hipMemPoolImportFromShareableHandle != nullptr &&
+           made.hipMemPoolExportPointer != nullptr && made.hipMemPoolImportPointer != nullptr;
+}
+
+CUresult retain_block(CUmemGenericAllocationHandle *block, void *pointer) {
+    return forget(driver().hipMemRetainAllocationHandle(block, pointer));
+}
+
+CUresult destroy_pool(CUmemoryPool pool) { return forget(driver().hipMemPoolDestroy(pool)); }
+
+CUresult export_pool(void *file, CUmemoryPool pool, CUmemAllocationHandleType type,
+                     unsigned long long) {
+    return forget(driver().hipMemPoolExportToShareableHandle(file, pool, type, 0));
+}
+
+CUresult import_pool(CUmemoryPool *pool, void *file, CUmemAllocationHandleType type,
+                     unsigned long long) {
+    return forget(driver().hipMemPoolImportFromShareableHandle(pool, file, type, 0));
+}
+
+CUresult export_pool_pointer(CUmemPoolPtrExportData *name, CUdeviceptr pointer) {
+    return forget(driver().hipMemPoolExportPointer(name, reinterpret_cast<void *>(pointer)));
+}
+
+CUresult import_pool_pointer(CUdeviceptr *pointer, CUmemoryPool pool,
+                             CUmemPoolPtrExportData *name) {
+    return forget(driver().hipMemPoolImportPointer(reinterpret_cast<void **>(pointer), pool, name));
 }
 
 void stand_between(Driver &made) {
@@ -260,6 +296,15 @@ void stand_between(Driver &made) {
     made.cuStreamQuery = query_stream;
     made.cuEventQuery = query_event;
     made.cuPointerGetAttribute = pointer_attribute;
+    if (made.hipMemRetainAllocationHandle != nullptr)
+        made.cuMemRetainAllocationHandle = retain_block;
+    if (shares_pools(made)) {
+        made.cuMemPoolDestroy = destroy_pool;
+        made.cuMemPoolExportToShareableHandle = export_pool;
+        made.cuMemPoolImportFromShareableHandle = import_pool;
+        made.cuMemPoolExportPointer = export_pool_pointer;
+        made.cuMemPoolImportPointer = import_pool_pointer;
+    }
     made.cuMemcpyAsync = copy;
     made.cuMemcpyPeerAsync = copy_between;
     made.cuLaunchHostFunc = call_host_later;
@@ -292,6 +337,7 @@ constexpr Named names[] = {
     {"cuMemcpyAsync", "hipMemcpyAsync"},
     {"cuMemcpyPeerAsync", "hipMemcpyPeerAsync"},
     {"cuLaunchHostFunc", "hipLaunchHostFunc"},
+    {"cuMemPoolExportPointer", "hipMemPoolExportPointer"},
     {"cuStreamGetCaptureInfo", "hipStreamGetCaptureInfo_v2"},
     {"cuUserObjectCreate", "hipUserObjectCreate"},
     {"cuGraphRetainUserObject", "hipGraphRetainUserObject"},

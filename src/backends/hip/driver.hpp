@@ -26,6 +26,12 @@ inline constexpr const char *partition_advice =
     "an administrator may choose another compute partition, and its parts are devices then";
 inline constexpr const char *context_mark_advice =
     "HIP has nothing that marks all work of a device";
+inline constexpr const char *mapped_memory_advice =
+    "use hipMalloc, as PyTorch does with PYTORCH_HIP_ALLOC_CONF=expandable_segments:False, or "
+    "request hipMemHandleTypePosixFileDescriptor from hipMemCreate";
+inline constexpr const char *pool_advice =
+    "hipMallocAsync needs a pool that was made with hipMemHandleTypePosixFileDescriptor; memory of "
+    "hipMalloc can be shared";
 
 // -------------------------------------------------------------------- types
 
@@ -109,8 +115,13 @@ enum CUfunction_attribute : int {
     CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = -1,
 };
 
-// answered in driver.cpp
-enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE };
+// The first is answered in driver.cpp. HIP does not have the last two.
+enum CUpointer_attribute : int {
+    CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE = 10,
+    CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17,
+    CU_POINTER_ATTRIBUTE_MAPPING_SIZE = -1,
+    CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR = -2,
+};
 // These have no effect in HIP.
 enum CUjit_option : int { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
 
@@ -146,6 +157,9 @@ struct CUipcMemHandle {
 };
 struct CUmemFabricHandle {
     char data[64];
+};
+struct CUmemPoolPtrExportData {
+    unsigned char reserved[64];
 };
 
 enum CUmemAllocationType : int { CU_MEM_ALLOCATION_TYPE_PINNED = 1 };
@@ -368,6 +382,17 @@ inline constexpr int hipMemcpyDefault = 4;
               unsigned flags)) \
     required(hipPointerGetAttributes, (hipPointerAttribute_t *found, const void *pointer)) \
     required(hipMemGetAddressRange, (CUdeviceptr *base, std::size_t *size, CUdeviceptr pointer)) \
+    optional(hipPointerGetAttribute, \
+             (void *value, CUpointer_attribute which, CUdeviceptr pointer)) \
+    optional(hipMemRetainAllocationHandle, (CUmemGenericAllocationHandle *block, void *pointer)) \
+    optional(hipMemPoolDestroy, (CUmemoryPool pool)) \
+    optional(hipMemPoolExportToShareableHandle, \
+             (void *file, CUmemoryPool pool, CUmemAllocationHandleType type, unsigned flags)) \
+    optional(hipMemPoolImportFromShareableHandle, \
+             (CUmemoryPool *pool, void *file, CUmemAllocationHandleType type, unsigned flags)) \
+    optional(hipMemPoolExportPointer, (CUmemPoolPtrExportData *name, void *pointer)) \
+    optional(hipMemPoolImportPointer, \
+             (void **pointer, CUmemoryPool pool, CUmemPoolPtrExportData *name)) \
     required(hipMemcpyAsync, \
              (void *to, const void *from, std::size_t bytes, int kind, CUstream stream)) \
     required(hipMemcpyPeerAsync, \
@@ -411,6 +436,19 @@ struct Driver {
     CUresult (*cuEventQuery)(CUevent event) = nullptr;
     CUresult (*cuPointerGetAttribute)(void *value, CUpointer_attribute which,
                                       CUdeviceptr pointer) = nullptr;
+    // NULL if the runtime lacks the function.
+    CUresult (*cuMemRetainAllocationHandle)(CUmemGenericAllocationHandle *block,
+                                            void *pointer) = nullptr;
+    CUresult (*cuMemPoolDestroy)(CUmemoryPool pool) = nullptr;
+    CUresult (*cuMemPoolExportToShareableHandle)(void *file, CUmemoryPool pool,
+                                                 CUmemAllocationHandleType type,
+                                                 unsigned long long flags) = nullptr;
+    CUresult (*cuMemPoolImportFromShareableHandle)(CUmemoryPool *pool, void *file,
+                                                   CUmemAllocationHandleType type,
+                                                   unsigned long long flags) = nullptr;
+    CUresult (*cuMemPoolExportPointer)(CUmemPoolPtrExportData *name, CUdeviceptr pointer) = nullptr;
+    CUresult (*cuMemPoolImportPointer)(CUdeviceptr *pointer, CUmemoryPool pool,
+                                       CUmemPoolPtrExportData *name) = nullptr;
     CUresult (*cuMemcpyAsync)(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
                               CUstream stream) = nullptr;
     CUresult (*cuMemcpyPeerAsync)(CUdeviceptr to, CUcontext of_to, CUdeviceptr from,

@@ -133,7 +133,7 @@ ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, s
     });
 }
 
-ep_status ipc_export(ep_context context, const void *pointer, ep_ipc_form form,
+ep_status ipc_export(ep_context context, const void *pointer, std::size_t, ep_ipc_form form,
                      ep_ipc_handle *handle) {
     return guarded([&] {
         check_context(context);
@@ -144,8 +144,11 @@ ep_status ipc_export(ep_context context, const void *pointer, ep_ipc_form form,
         const std::byte *const start = Mappings::only().find(at, found);
         if (start == nullptr)
             refuse(EP_UNSUPPORTED, "this memory of the host is private to the process");
-        *handle = {EP_IPC_FILE, found.file, found.bytes, static_cast<std::uint64_t>(at - start),
-                   {},          {}};
+        *handle = {};
+        handle->form = EP_IPC_FILE;
+        handle->file = found.file;
+        handle->size = found.bytes;
+        handle->offset = static_cast<std::uint64_t>(at - start);
     });
 }
 
@@ -171,10 +174,12 @@ void check_file(int file, std::uint64_t bytes) {
         refuse(EP_INVALID, "the handle says ", bytes, " bytes, and its file has ", about.st_size);
 }
 
-ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t read_only,
-                   void **pointer) {
+ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::size_t count,
+                   std::int32_t read_only, void **pointer) {
     return guarded([&] {
         check_context(context);
+        if (count != 1)
+            refuse(EP_INVALID, "memory of the host is one allocation, and the handle says ", count);
         if (handle->form != EP_IPC_FILE)
             refuse(EP_INVALID, "memory of the host is opened by a file, and the handle has none");
         check_file(handle->file, handle->size);

@@ -1,10 +1,31 @@
 // Extensions that not every runtime of this generation has: memory of the process that is
-// registered with a context.
+// registered with a context, and memory that another process opens.
 //
 // Headers of 2026.0 lack them, and a runtime of 2026.0 lacks their functions. So a function is a
 // weak symbol, which is NULL if the runtime does not have it.
 #pragma once
 #include "backends/sycl/driver.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#if __has_include(<sycl/ext/oneapi/experimental/detail/ipc_common.hpp>)
+#include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
+#define ENTREPOT_SYCL_SHARES_MEMORY
+
+namespace sycl {
+inline namespace _V1 {
+namespace detail {
+__attribute__((weak)) void *openIPCMemHandle(const std::byte *, std::size_t, const context &,
+                                             const device &);
+}
+namespace ext::oneapi::experimental::ipc::memory {
+__attribute__((weak)) handle get(void *, const context &);
+__attribute__((weak)) void close(void *, const context &);
+}  // namespace ext::oneapi::experimental::ipc::memory
+}  // namespace _V1
+}  // namespace sycl
+#endif
 
 #if __has_include(<sycl/ext/oneapi/experimental/register_host_memory.hpp>)
 #include <sycl/ext/oneapi/experimental/register_host_memory.hpp>
@@ -45,6 +66,37 @@ inline void unregister_host_memory(void *first, const ::sycl::context &context) 
 inline bool registers_host_memory(const ::sycl::device &) { return false; }
 inline void register_host_memory(void *, std::size_t, const ::sycl::context &, bool) {}
 inline void unregister_host_memory(void *, const ::sycl::context &) {}
+
+#endif
+
+#ifdef ENTREPOT_SYCL_SHARES_MEMORY
+
+inline bool shares_memory(const ::sycl::device &device) {
+    return ::sycl::detail::openIPCMemHandle != nullptr &&
+           device.has(::sycl::aspect::ext_oneapi_ipc_memory);
+}
+// The name of device memory for other processes, valid until the memory is freed.
+// Requires (all): shares_memory() of the device.
+inline std::vector<std::byte> shared_name(void *pointer, const ::sycl::context &context) {
+    return syclex::ipc::memory::get(pointer, context).data();
+}
+inline void *open_shared(const std::vector<std::byte> &name, const ::sycl::context &context,
+                         const ::sycl::device &device) {
+    return syclex::ipc::memory::open(name, context, device);
+}
+inline void close_shared(void *pointer, const ::sycl::context &context) {
+    syclex::ipc::memory::close(pointer, context);
+}
+
+#else
+
+inline bool shares_memory(const ::sycl::device &) { return false; }
+inline std::vector<std::byte> shared_name(void *, const ::sycl::context &) { return {}; }
+inline void *open_shared(const std::vector<std::byte> &, const ::sycl::context &,
+                         const ::sycl::device &) {
+    return nullptr;
+}
+inline void close_shared(void *, const ::sycl::context &) {}
 
 #endif
 

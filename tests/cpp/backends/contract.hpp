@@ -11,6 +11,7 @@
 #include <entrepot/device/backend.h>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -1395,32 +1396,32 @@ inline void ipc_memory_is_opened_or_refused(const Subject &subject) {
                 EP_UNSUPPORTED,
                 table.ipc_allocate(bench.context.get(), bench.device, kind, 5000, &shared));
             CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), memory.at(),
-                                                                 EP_IPC_FILE, &handle));
+                                                                 1, EP_IPC_FILE, &handle));
             handle.form = EP_IPC_FILE;
             handle.file = -1;
             handle.size = 100;
             CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
-                                table.ipc_open(bench.context.get(), &handle, 0, &shared));
+                                table.ipc_open(bench.context.get(), &handle, 1, 0, &shared));
             // The runtime may support handles of memory that other programs allocate.
             CONTRACT_REFUSED(table.ipc_device(&handle, &device));
             CONTRACT_REFUSED(table.ipc_close(bench.context.get(), memory.at()));
             return;
         }
         auto *const first = static_cast<std::byte *>(shared);
-        CONTRACT_OK(table.ipc_export(bench.context.get(), first + 100, EP_IPC_ANY, &handle));
+        CONTRACT_OK(table.ipc_export(bench.context.get(), first + 100, 1, EP_IPC_ANY, &handle));
         CHECK(handle.form == EP_IPC_FILE);
         CHECK(handle.file >= 0);
         CHECK(handle.size >= 5000);
         CHECK(handle.offset == 100);
         ep_ipc_handle again{};
-        CONTRACT_OK(table.ipc_export(bench.context.get(), first, EP_IPC_ANY, &again));
+        CONTRACT_OK(table.ipc_export(bench.context.get(), first, 1, EP_IPC_ANY, &again));
         CHECK_MESSAGE(again.file == handle.file, "one allocation has one file");
         ep_device device = nullptr;
         CONTRACT_OK(table.ipc_device(&handle, &device));
         CHECK(device == bench.device);
 
         void *opened = nullptr;
-        CONTRACT_OK(table.ipc_open(bench.context.get(), &handle, 0, &opened));
+        CONTRACT_OK(table.ipc_open(bench.context.get(), &handle, 1, 0, &opened));
         CHECK(opened != shared);
         const std::vector<std::int32_t> values{1, 2, 3};
         std::vector<std::int32_t> found(3);
@@ -1431,38 +1432,81 @@ inline void ipc_memory_is_opened_or_refused(const Subject &subject) {
         bench.wait(queue);
         CHECK_MESSAGE(found == values, "the memory exists while a process has it open");
         void *twice = nullptr;
-        CONTRACT_OK(table.ipc_export(bench.context.get(), opened, EP_IPC_FILE, &again));
-        CONTRACT_OK(table.ipc_open(bench.context.get(), &again, 1, &twice));
+        CONTRACT_OK(table.ipc_export(bench.context.get(), opened, 1, EP_IPC_FILE, &again));
+        CONTRACT_OK(table.ipc_open(bench.context.get(), &again, 1, 1, &twice));
         CONTRACT_OK(table.memory_copy(queue.get(), found.data(), twice, 12));
         bench.wait(queue);
         CHECK(found == values);
         CONTRACT_OK(table.ipc_close(bench.context.get(), twice));
 
         again.size *= 1000;
-        CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
+        CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 1, 0, &twice));
         again.size = 0;
-        CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
+        CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 1, 0, &twice));
         again = handle;
         for (const std::int32_t file : {-1, 0, 1 << 20}) {
             again.file = file;
-            CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
+            CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 1, 0, &twice));
         }
         again = handle;
         again.form = EP_IPC_FABRIC;  // with a name that does not exist
-        CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
+        CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 1, 0, &twice));
         again.form = 77;
-        CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_open(bench.context.get(), &again, 0, &twice));
+        CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_open(bench.context.get(), &again, 1, 0, &twice));
         again.device[3] ^= 0xff;
         CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_device(&again, &device));
         CONTRACT_OK(table.ipc_close(bench.context.get(), opened));
         CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_close(bench.context.get(), opened));
+        CONTRACT_REFUSED_AS(EP_INVALID,
+                            table.ipc_open(bench.context.get(), &handle, 0, 0, &opened));
 
         const Memory ordinary(bench, bench.kinds().front(), 100);
-        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), ordinary.at(),
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), ordinary.at(), 1,
                                                              EP_IPC_ANY, &handle));
         CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY,
                             table.ipc_allocate(bench.context.get(), bench.device, kind,
                                                std::size_t{1} << 60, &shared));
+    });
+}
+
+// Memory of several allocations, as another library maps them. The host's memory is one.
+inline void ipc_allocations_are_opened_one_after_the_other(const Subject &subject) {
+    on_each_device(subject, [&subject](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        void *parts[2] = {};
+        ep_ipc_handle handles[2]{};
+        for (std::size_t i = 0; i < 2; ++i) {
+            if (table.ipc_allocate(bench.context.get(), bench.device, EP_USM_DEVICE, 5000,
+                                   &parts[i]) == EP_UNSUPPORTED)
+                return;
+            CONTRACT_OK(
+                table.ipc_export(bench.context.get(), parts[i], 1, EP_IPC_ANY, &handles[i]));
+        }
+        void *opened = nullptr;
+        const ep_status status = table.ipc_open(bench.context.get(), handles, 2, 0, &opened);
+        if (!subject.query_tells_kind) {
+            CHECK(status == EP_INVALID);
+        } else {
+            CONTRACT_OK(status);
+            const std::vector<std::int32_t> values{1, 2, 3};
+            std::vector<std::int32_t> found(3);
+            const Queue queue = bench.queue();
+            auto *const second = static_cast<std::byte *>(opened) + handles[0].size;
+            CONTRACT_OK(table.memory_copy(queue.get(), second - 4, values.data(), 12));
+            CONTRACT_OK(table.memory_copy(queue.get(), found.data(), parts[1], 8));
+            bench.wait(queue);
+            CHECK(found == std::vector<std::int32_t>{2, 3, 0});
+            // Each allocation is exported again by itself, with a file for the caller.
+            ep_ipc_handle again{};
+            CONTRACT_OK(table.ipc_export(bench.context.get(), second + 8, 1, EP_IPC_ANY, &again));
+            CHECK(again.size == handles[1].size);
+            CHECK(again.offset == 8);
+            CHECK(again.owns_file == 1);
+            close(again.file);
+            CONTRACT_OK(table.ipc_close(bench.context.get(), opened));
+        }
+        for (void *const part : parts)
+            CONTRACT_OK(table.ipc_close(bench.context.get(), part));
     });
 }
 
@@ -1613,6 +1657,7 @@ inline void threads_share_a_queue(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, graph_launches_are_updated_and_finish)                            \
     CONTRACT_CASE(NAME, SUBJECT, impossible_graphs_are_refused)                                    \
     CONTRACT_CASE(NAME, SUBJECT, ipc_memory_is_opened_or_refused)                                  \
+    CONTRACT_CASE(NAME, SUBJECT, ipc_allocations_are_opened_one_after_the_other)                   \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)                                           \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_queue)
 

@@ -503,12 +503,21 @@ class TestRefusals:
     @pytest.mark.sycl
     def test_memory_of_sycl(self) -> None:
         with pytest.raises(
-            ep.DeviceError, match="SYCL runtime has no memory that another process can open"
+            ep.DeviceError, match="opencl:cpu:0 has not the aspect ext_oneapi_ipc_memory"
         ):
             with memory.use_resource(memory.shareable()):
                 ep.empty(10, "uint8", device="opencl:cpu")
         with pytest.raises(ep.ExchangeError, match=r"'pool'.*shareable"):
             memory.MemoryUSMShared(100).share()
+
+    @pytest.mark.dpctl
+    @pytest.mark.sycl
+    def test_memory_of_dpctl_is_refused_by_aspect(self) -> None:
+        import dpctl.memory
+
+        theirs = dpctl.memory.MemoryUSMDevice(100, queue=dpctl.SyclQueue("opencl:cpu"))
+        with pytest.raises(ep.ExchangeError, match="has not the aspect ext_oneapi_ipc_memory"):
+            ep.asarray(theirs).share()
 
     def test_fabric_handle_of_host_memory_is_refused(self) -> None:
         with pytest.raises(ep.ExchangeError, match="on one machine"):
@@ -556,7 +565,7 @@ class TestForgeries:
         ("shape", "strides", "offset"),
         [
             ((2, 600), None, 0),
-            ((2, 3), (-3, -1), 0),
+            ((2, 3), (-3000, -1), 0),
             ((2, 3), (1 << 40, 1), 0),
             ((2, 3), None, 4080),
         ],
@@ -569,7 +578,7 @@ class TestForgeries:
         array = shareable(np.arange(6, dtype="int64").reshape(2, 3), "host")
         good = bytes(array.share())
         forged = good[: -4 * 8] + struct.pack("<4q", *shape, *(strides or (shape[1], 1)))
-        place = good.index(struct.pack("<QQ", 4096, 0)) + 8
+        place = good.index(b"host\1") + 5
         forged = forged[:place] + struct.pack("<Q", offset) + forged[place + 8 :]
         with pytest.raises(ValueError, match="reaches beyond its memory of 4096 bytes"):
             ep.ArrayHandle(forged).open()
@@ -580,9 +589,7 @@ class TestForgeries:
         array = shareable(np.arange(6), "host")
         good = bytes(array.share())
         with pytest.raises(ValueError, match="8192 bytes, and its file has 4096"):
-            ep.ArrayHandle(
-                good.replace(struct.pack("<QQ", 4096, 0), struct.pack("<QQ", 8192, 0))
-            ).open()
+            ep.ArrayHandle(good.replace(struct.pack("<Q", 4096), struct.pack("<Q", 8192))).open()
 
 
 def answer(handle: ep.ArrayHandle, answers: Any) -> None:
@@ -837,6 +844,156 @@ class TestCuda:
         assert tensor.tolist() == [0, 1, 70, 70, 70, 5, 6, 7, 8, 9]
         with pytest.raises(ep.ExchangeError, match="this process shared it"):
             handle.open()
+
+    @pytest.mark.torch
+    def test_expandable_segments_of_torch_are_shared(self) -> None:
+        """64 MiB, which PyTorch maps in several allocations."""
+        owner = Other(PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True")
+        handle = owner.run(
+            """
+            import torch
+            tensor = torch.arange(1 << 24, device="cuda", dtype=torch.int32)
+            torch.cuda.synchronize()
+            array = ep.asarray(tensor)
+            before = len(os.listdir("/proc/self/fd"))
+            _ = array.share()
+            """
+        )
+        opened = handle.open()
+        np.testing.assert_array_equal(values_of(opened), np.arange(1 << 24))
+        part = owner.run("_ = array[1000:2000].share()").open()
+        ep.fill(part, 7).wait()
+        assert owner.run("_ = tensor[999:2001:500].tolist()") == [999, 7, 7]
+        assert values_of(opened[998:1002]).tolist() == [998, 999, 7, 7]
+        assert owner.run(
+            """
+            files = len(os.listdir("/proc/self/fd"))
+            del array
+            gc.collect()
+            _ = (files > before, len(os.listdir("/proc/self/fd")) <= before + 1)
+            """
+        ) == (True, True), "the socket stays, and the files of the segments do not"
+        with pytest.raises(ep.ExchangeError, match="has released the memory"):
+            handle.open()
+        owner.kill()
+        assert values_of(opened[-3:]).tolist() == [(1 << 24) - 3, (1 << 24) - 2, (1 << 24) - 1]
+
+    @pytest.mark.torch
+    def test_opened_segments_are_shared_on(self, other: Other) -> None:
+        owner = Other(PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True")
+        handle = owner.run(
+            """
+            import torch
+            tensor = torch.ones(1 << 24, device="cuda", dtype=torch.int32)
+            torch.cuda.synchronize()
+            array = ep.asarray(tensor)
+            _ = array.share()
+            """
+        )
+        opened = handle.open()
+        onward = opened.share()
+        owner.kill()
+        found = other.run("_ = int(handle.open().copy_to_host().numpy().sum())", handle=onward)
+        assert found == 1 << 24
+
+    @pytest.mark.torch
+    @pytest.mark.parametrize(
+        ("settings", "advice"),
+        [
+            (
+                {
+                    "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+                    "TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC": "0",
+                },
+                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False",
+            ),
+            (
+                {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"},
+                "PYTORCH_CUDA_ALLOC_CONF=backend:native",
+            ),
+        ],
+        ids=["segments", "cudaMallocAsync"],
+    )
+    def test_unshareable_memory_names_the_setting(
+        self, settings: dict[str, str], advice: str
+    ) -> None:
+        owner = Other(**settings)
+        with pytest.raises(RuntimeError, match=f"ExchangeError: share: .*{advice}"):
+            owner.run(
+                """
+                import torch
+                array = ep.asarray(torch.ones(1000, device="cuda"))
+                array.share()
+                """
+            )
+        owner.end()
+
+    def test_memory_of_a_pool_with_handles_is_shared(self, other: Other) -> None:
+        pytest.importorskip("cuda.bindings.driver")
+        handle = other.run(
+            """
+            from cuda.bindings import driver as d
+            ep.zeros(1, device="cuda:0").queue.wait()
+            d.cuCtxSetCurrent(d.cuDevicePrimaryCtxRetain(0)[1])
+            properties = d.CUmemPoolProps()
+            properties.allocType = d.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+            properties.handleTypes = (
+                d.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+            )
+            properties.location.type = d.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+            properties.location.id = 0
+            status, pool = d.cuMemPoolCreate(properties)
+            assert int(status) == 0, status
+            status, pointer = d.cuMemAllocFromPoolAsync(4000, pool, 0)
+            assert int(status) == 0, status
+            d.cuStreamSynchronize(0)
+            array = ep.from_address(int(pointer), 1000, "int32", device="cuda:0")
+            ep.fill(array, 5).wait()
+            _ = array[100:200].share()
+            """
+        )
+        for _ in range(3):
+            opened = handle.open()
+            assert values_of(opened).tolist() == [5] * 100
+            ep.fill(opened, 6).wait()
+            assert other.run("_ = array.copy_to_host().numpy()[[99, 100]].tolist()") == [5, 6]
+            ep.fill(opened, 5).wait()
+            del opened
+            gc.collect()
+
+    def test_mappings_of_another_library_are_shared_in_order(self, other: Other) -> None:
+        pytest.importorskip("cuda.bindings.driver")
+        handle = other.run(
+            """
+            from cuda.bindings import driver as d
+            ep.zeros(1, device="cuda:0").queue.wait()
+            d.cuCtxSetCurrent(d.cuDevicePrimaryCtxRetain(0)[1])
+            piece = 2 << 20
+            properties = d.CUmemAllocationProp()
+            properties.type = d.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+            properties.requestedHandleTypes = (
+                d.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+            )
+            properties.location.type = d.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+            properties.location.id = 0
+            status, start = d.cuMemAddressReserve(3 * piece, 0, 0, 0)
+            assert int(status) == 0, status
+            for i in (2, 0, 1):
+                status, block = d.cuMemCreate(piece, properties, 0)
+                assert int(status) == 0, status
+                assert int(d.cuMemMap(int(start) + i * piece, piece, 0, block, 0)[0]) == 0
+                assert int(d.cuMemRelease(block)[0]) == 0
+            access = d.CUmemAccessDesc()
+            access.location = properties.location
+            access.flags = d.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+            assert int(d.cuMemSetAccess(start, 3 * piece, [access], 1)[0]) == 0
+            array = ep.from_address(int(start), 3 * piece // 4, "int32", device="cuda:0")
+            ep.copy(array, np.arange(3 * piece // 4, dtype="int32")).wait()
+            _ = array[1000:-1000].share()
+            """
+        )
+        values = np.arange(1000, 3 * (2 << 20) // 4 - 1000)
+        np.testing.assert_array_equal(values_of(handle.open()), values)
 
     def test_invalid_driver_handle_is_refused(self) -> None:
         array = shareable(np.arange(3), "cuda:0")

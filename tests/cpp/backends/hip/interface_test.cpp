@@ -76,6 +76,7 @@ CHECK_SAME(ours::CU_MEM_ALLOC_GRANULARITY_MINIMUM, hipMemAllocationGranularityMi
 
 CHECK_SAME(sizeof(ours::CUuuid), sizeof(hipUUID));
 CHECK_SAME(sizeof(ours::CUipcMemHandle), sizeof(hipIpcMemHandle_t));
+CHECK_SAME(sizeof(ours::CUmemPoolPtrExportData), sizeof(hipMemPoolPtrExportData));
 CHECK_SAME(sizeof(ours::CUmemPoolProps), sizeof(hipMemPoolProps));
 CHECK_PLACE(ours::CUmemPoolProps, location, hipMemPoolProps, location);
 CHECK_SAME(sizeof(ours::CUmemAccessDesc), sizeof(hipMemAccessDesc));

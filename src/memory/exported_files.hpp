@@ -1,0 +1,42 @@
+// Exported files: files of shared memory that this process owns for the sake of others, by memory.
+//
+// Overview
+//   A driver makes a file for each export of memory of another library. The file keeps the memory
+//   allocated, so it is closed when the Memory that was shared ends.
+//
+// Lock order
+//   The table's mutex is held while the server's is locked (fd_server.hpp), and while files are
+//   closed. No driver is called meanwhile.
+//
+// Lifetime
+//   A forked child neither reads nor changes the table: memory of devices is unusable there.
+#pragma once
+#include <core/open_file.hpp>
+#include <entrepot/memory/share.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+
+namespace entrepot::exported_files {
+
+// Returns: the piece of an earlier export of the memory that contains `at`, with `at` as its
+//          exported pointer.
+std::optional<SharedPiece> find(const Memory &memory, const void *at);
+
+// Publishes the file of a piece that begins at `start`, until the memory ends.
+// Returns: the piece with its sender.
+SharedPiece add(const Memory &memory, const void *start, SharedPiece piece, OpenFile file);
+
+// Unpublishes and closes the files of a memory.
+void withdraw(const Memory::Record *record) noexcept;
+
+// atomic; nearly always 0: memories with entries
+extern std::atomic<std::size_t> memories;
+// Requires: nothing else refers to the record.
+inline void withdraw_if_any(const Memory::Record *record) noexcept {
+    if (memories.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        withdraw(record);
+}
+
+}  // namespace entrepot::exported_files
