@@ -1,0 +1,238 @@
+"""Ends of processes while arrays are shared: the maker, the opener, and a scheduler between them.
+
+After each, the survivors have the memory that they use and no more, within one second. No file, no
+thread and no memory is left of a process that ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import entrepot as ep
+from support.other_process import Other
+from support.polling import eventually_equal
+
+pytestmark = [pytest.mark.host, pytest.mark.numpy]
+pytest.importorskip("numpy")
+
+HOST = pytest.param("host", marks=pytest.mark.host)
+CUDA = pytest.param("cuda:0", marks=pytest.mark.cuda)
+every_device = pytest.mark.parametrize("device", [HOST, CUDA])
+every_end = pytest.mark.parametrize("end", ["exit", "exception", "kill"])
+
+MAKE = """
+with memory.use_resource(memory.shareable()):
+    array = ep.empty(1000, "int32", device=device)
+ep.fill(array, 7).wait()
+_ = ep.dumps(array, "share", hold=hold)
+"""
+OPEN = "array = pickle.loads(data); _ = set(array.copy_to_host().numpy().tolist())"
+READ = "_ = set(array.copy_to_host().numpy().tolist())"
+
+
+@pytest.fixture
+def maker() -> Iterator[Other]:
+    yield from started()
+
+
+@pytest.fixture
+def opener() -> Iterator[Other]:
+    yield from started()
+
+
+@pytest.fixture
+def scheduler() -> Iterator[Other]:
+    yield from started()
+
+
+def started() -> Iterator[Other]:
+    process = Other()
+    yield process
+    with contextlib.suppress(OSError):  # it may have ended in the middle of an answer
+        process.end()
+
+
+def end_of(process: Other, end: str) -> None:
+    if end == "kill":
+        process.kill()
+    elif end == "exit":
+        process.end()
+    else:
+        with pytest.raises(EOFError):
+            # The thread is not the main one, so that no answer catches the exception.
+            process.run(
+                "import os, threading\n"
+                "threading.excepthook = lambda arguments: os._exit(1)\n"
+                "def fail(): raise RuntimeError('on purpose')\n"
+                "thread = threading.Thread(target=fail); thread.start(); thread.join()"
+            )
+        process.process.wait()
+
+
+def usage(process: Other) -> tuple[int, int, list[str]]:
+    """Descriptors of shared memory, its mappings, and Python's threads in the process."""
+    found: tuple[int, int, list[str]] = process.run(
+        """
+        import gc, os, threading
+        gc.collect(); memory.trim()
+        links = [os.path.realpath(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd")]
+        with open("/proc/self/maps") as maps:
+            mapped = maps.read().count("memfd:entrepot")
+        _ = (sum("memfd:entrepot" in link for link in links), mapped,
+             [thread.name for thread in threading.enumerate() if "entrepot" in thread.name])
+        """
+    )
+    return found
+
+
+def sockets_of(pid: int) -> list[str]:
+    """Abstract sockets of Entrepot in that process."""
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    return [line.split()[-1] for line in lines if f".{pid}." in line and "@entrepot" in line]
+
+
+def assert_nothing_is_left(pid: int) -> None:
+    assert eventually_equal(lambda: sockets_of(pid), [], seconds=1)
+    assert not [name for name in os.listdir("/dev/shm") if "entrepot" in name]
+
+
+@every_device
+class TestEnds:
+    @every_end
+    def test_maker_ends_after_opening(
+        self, device: str, end: str, maker: Other, opener: Other
+    ) -> None:
+        data = maker.run(MAKE, device=device, hold=60)
+        assert opener.run(OPEN, data=data) == {7}
+        end_of(maker, end)
+        assert opener.run(READ) == {7}, "the opener has the memory by itself"
+        opener.run("del array; _ = None")
+        assert eventually_equal(lambda: usage(opener)[:2], (0, 0), seconds=1)
+        assert_nothing_is_left(maker.process.pid)
+
+    @every_end
+    def test_maker_ends_before_opening(
+        self, device: str, end: str, maker: Other, opener: Other
+    ) -> None:
+        data = maker.run(MAKE, device=device, hold=60)
+        end_of(maker, end)
+        with pytest.raises(RuntimeError, match=f"process {maker.process.pid}.*has ended"):
+            opener.run(OPEN, data=data)
+        assert usage(opener)[:2] == (0, 0)
+        assert_nothing_is_left(maker.process.pid)
+
+    @every_end
+    def test_opener_ends_with_the_array(
+        self, device: str, end: str, maker: Other, opener: Other
+    ) -> None:
+        data = maker.run(MAKE, device=device, hold=60)
+        assert opener.run(OPEN, data=data) == {7}
+        end_of(opener, end)
+        assert maker.run(READ) == {7}
+        maker.run("del array; _ = None")
+        assert eventually_equal(lambda: usage(maker), (0, 0, []), seconds=1.5)
+        assert_nothing_is_left(opener.process.pid)
+
+    @every_end
+    def test_opener_ends_before_opening(
+        self, device: str, end: str, maker: Other, opener: Other
+    ) -> None:
+        maker.run(MAKE, device=device, hold=0.3)
+        maker.run("del array; _ = None")
+        end_of(opener, end)
+        assert eventually_equal(lambda: usage(maker), (0, 0, []), seconds=1.8)
+
+    @every_end
+    def test_scheduler_ends_with_the_pickle(
+        self, device: str, end: str, maker: Other, opener: Other, scheduler: Other
+    ) -> None:
+        data = scheduler.run("_ = data", data=maker.run(MAKE, device=device, hold=0.3))
+        lost = maker.run("again = array\n" + MAKE, device=device, hold=0.3)
+        scheduler.run("lost = data", data=lost)
+        end_of(scheduler, end)
+        assert opener.run(OPEN, data=data) == {7}
+        maker.run("del array, again; _ = None")
+        assert eventually_equal(lambda: usage(maker), (0, 0, []), seconds=1.8)
+        assert opener.run(READ) == {7}
+
+    def test_opener_that_raises_keeps_nothing(
+        self, device: str, maker: Other, opener: Other
+    ) -> None:
+        data = maker.run(MAKE, device=device, hold=60)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            opener.run(
+                "def use():\n    array = pickle.loads(data)\n    return 1 / 0\nuse()", data=data
+            )
+        assert eventually_equal(lambda: usage(opener)[:2], (0, 0), seconds=1)
+
+
+class TestForks:
+    """A CUDA device is not usable in a forked child, so these are tests of the host."""
+
+    def test_maker_that_forks_answers_for_its_handle(self, maker: Other, opener: Other) -> None:
+        data = maker.run(MAKE, device="host", hold=60)
+        maker.run(
+            "import os, time\nchild = os.fork()\nif child == 0:\n"
+            "    time.sleep(60)\n    os._exit(0)\n_ = None"
+        )
+        assert opener.run(OPEN, data=data) == {7}
+        maker.run("import signal; os.kill(child, signal.SIGKILL); os.waitpid(child, 0); _ = None")
+        assert maker.run(READ) == {7}
+
+    def test_child_of_the_maker_opens_the_handle(self, maker: Other) -> None:
+        maker.run(MAKE + "\ndata = _", device="host", hold=60)
+        status = maker.run(
+            """
+            import os
+            child = os.fork()
+            if child == 0:
+                made = pickle.loads(data)
+                ep.fill(made, 9).wait()
+                os._exit(0)
+            _ = os.waitpid(child, 0)[1]
+            """
+        )
+        assert status == 0
+        assert maker.run(READ) == {9}
+
+    def test_child_of_the_opener_has_the_memory(self, maker: Other, opener: Other) -> None:
+        assert opener.run(OPEN, data=maker.run(MAKE, device="host", hold=60)) == {7}
+        assert (
+            opener.run(
+                """
+                import os
+                child = os.fork()
+                if child == 0:
+                    os._exit(0 if set(array.numpy().tolist()) == {7} else 1)
+                _ = os.waitpid(child, 0)[1]
+                """
+            )
+            == 0
+        )
+        assert opener.run(READ) == {7}
+
+
+def test_pickle_on_disk_is_refused_after_the_end(tmp_path: Path) -> None:
+    maker = Other()
+    (tmp_path / "array").write_bytes(maker.run(MAKE, device="host", hold=60))
+    maker.end()
+    with pytest.raises(ep.ExchangeError, match="has ended"):
+        pickle.loads((tmp_path / "array").read_bytes())
+    gc.collect()
+
+
+def test_helper_reports_what_is_left(maker: Other) -> None:
+    """The checks above can fail."""
+    maker.run(MAKE, device="host", hold=60)
+    files, mapped, threads = usage(maker)
+    assert mapped == 1
+    assert threads == ["entrepot-leases"]
+    assert sockets_of(maker.process.pid)
+    assert files in (0, 1)
