@@ -271,6 +271,25 @@ class TestShare:
         )
         assert there == pages(array)
 
+    @pytest.mark.parametrize("device", [HOST, CUDA])
+    @pytest.mark.parametrize("read_only", [False, True])
+    def test_received_array_is_shared_on(self, device: str, read_only: bool, other: Other) -> None:
+        """From a worker to the next one, as a scheduler forwards data."""
+        array = shareable(np.arange(4), device)
+        sent = array.broadcast_to(4) if read_only else array
+        onward = other.run(
+            "array = pickle.loads(data); _ = ep.dumps(array[1:], 'share')",
+            data=ep.dumps(sent, "share"),
+        )
+        third = Other()
+        seen = third.run("array = pickle.loads(data); _ = array.copy_to_host().numpy().tolist(), "
+            "array.read_only", data=onward)  # fmt: skip
+        assert seen == ([1, 2, 3], read_only)
+        other.kill()
+        ep.fill(array, 9).wait()
+        assert third.run("_ = array.copy_to_host().numpy().tolist()") == [9, 9, 9]
+        third.end()
+
     def test_unpickling_in_the_same_process_is_a_view(self) -> None:
         array = shareable(np.arange(4), "host")
         mappings = shared_mappings()
