@@ -7,6 +7,7 @@ their receiver is not known.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from .. import leases, pickles
@@ -26,12 +27,11 @@ def _is_direct(context: dict[str, Any] | None) -> bool:
     """True if the receiver of the message deserializes it, and is on this machine."""
     if not context or context.get("pickle-protocol", 0) < _PROTOCOL_BETWEEN_WORKERS:
         return False
-    from distributed.comm.addressing import get_address_host
-
+    host_of = import_module("distributed.comm.addressing").get_address_host
     ends = [context.get(end, {}).get("address", "") for end in ("sender", "recipient")]
     if not all(end.startswith(("tcp://", "tls://", "ws://", "wss://")) for end in ends):
         return False
-    return bool(get_address_host(ends[0]) == get_address_host(ends[1]))
+    return bool(host_of(ends[0]) == host_of(ends[1]))
 
 
 def _serialize(array: Array, context: Any = _INSIDE_A_PICKLE) -> tuple[dict[str, Any], list[Any]]:
@@ -88,19 +88,20 @@ def _enabled_options() -> dict[str, Any]:
 
 
 def _install(hold: float) -> None:
-    from cloudpickle import CloudPickler
-    from dask.sizeof import sizeof
-    from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
-    from distributed.protocol.serialize import dask_deserialize, dask_serialize
-
     pickles.policy_from("share", hold)
-    dask_serialize.register(Array)(_serialize)
-    dask_deserialize.register(Array)(_deserialize)
-    cuda_serialize.register(Array)(_serialize_for_cuda)
-    cuda_deserialize.register(Array)(_deserialize_for_cuda)
-    sizeof.register(Array)(_bytes_of)
+    serialize = import_module("distributed.protocol.serialize")
+    serialize.dask_serialize.register(Array)(_serialize)
+    serialize.dask_deserialize.register(Array)(_deserialize)
+    cuda = import_module("distributed.protocol.cuda")
+    cuda.cuda_serialize.register(Array)(_serialize_for_cuda)
+    cuda.cuda_deserialize.register(Array)(_deserialize_for_cuda)
+    import_module("dask.sizeof").sizeof.register(Array)(_bytes_of)
     # For arrays in functions and in objects of classes that the workers do not import.
-    CloudPickler.dispatch_table[Array] = _reduce
+    _cloud_pickler().dispatch_table[Array] = _reduce
+
+
+def _cloud_pickler() -> Any:
+    return import_module("cloudpickle").CloudPickler
 
 
 def _reduce(array: Array) -> tuple[Any, ...]:
@@ -112,10 +113,8 @@ def _bytes_of(array: Array) -> int:
 
 
 def _remove() -> None:
-    from cloudpickle import CloudPickler
-
     # Dask has no call that removes a serializer. Those here look at the options of the engine.
-    CloudPickler.dispatch_table.pop(Array, None)
+    _cloud_pickler().dispatch_table.pop(Array, None)
 
 
 _engine = Engine("dask", _install, _remove)

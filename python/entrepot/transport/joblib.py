@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from .. import pickles
@@ -15,11 +16,13 @@ __all__ = ["disable", "enable"]
 _PROTOCOL = 5
 
 
-def _install(policy: pickles._PolicyName, hold: float) -> None:
-    from joblib.externals.loky.backend import reduction
+def _reduction() -> Any:
+    return import_module("joblib.externals.loky.backend.reduction")
 
+
+def _install(policy: pickles._PolicyName, hold: float) -> None:
     chosen = pickles.policy_from(policy, hold)
-    reduction.register(Array, partial(pickles.reduce, protocol=_PROTOCOL, policy=chosen))
+    _reduction().register(Array, partial(pickles.reduce, protocol=_PROTOCOL, policy=chosen))
 
 
 def _by_context(array: Array) -> tuple[Any, ...]:
@@ -27,10 +30,8 @@ def _by_context(array: Array) -> tuple[Any, ...]:
 
 
 def _remove() -> None:
-    from joblib.externals.loky.backend import reduction
-
     # There is no call that removes a reducer, so this one does as without any.
-    reduction.register(Array, _by_context)
+    _reduction().register(Array, _by_context)
 
 
 _engine = Engine("joblib", _install, _remove)

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import pickle
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 from .. import pickles
@@ -66,8 +67,7 @@ def lent(comm: Any, array: Array, *, device_aware: bool | None = None) -> Iterat
     >>> with transport.mpi.lent(MPI.COMM_WORLD, array) as buffer:  # doctest: +SKIP
     ...     MPI.COMM_WORLD.Bcast(buffer)
     """
-    from mpi4py import MPI
-
+    mpi = import_module("mpi4py.MPI")
     code = _CODES.get(str(array.dtype))
     if code is None:
         raise TypeError(f"MPI has no datatype for {array.dtype}: send array.view('uint8')")
@@ -75,8 +75,8 @@ def lent(comm: Any, array: Array, *, device_aware: bool | None = None) -> Iterat
     if array.kind == "device" and array.device.backend != "host":
         _require_device_aware(comm, array, device_aware)
     _synchronize_for_host(array)
-    memory = MPI.buffer.fromaddress(array.data_ptr, array.nbytes, readonly=array.read_only)
-    yield [memory, MPI.Datatype.fromcode(code)]
+    memory = mpi.buffer.fromaddress(array.data_ptr, array.nbytes, readonly=array.read_only)
+    yield [memory, mpi.Datatype.fromcode(code)]
 
 
 def _require_device_aware(comm: Any, array: Array, given: bool | None) -> None:
@@ -92,8 +92,6 @@ def _require_device_aware(comm: Any, array: Array, given: bool | None) -> None:
 
 def _device_kinds(comm: Any) -> set[str]:
     """Backends whose device memory the MPI library takes, as far as it says so."""
-    from mpi4py import MPI
-
     info = comm.Get_info()
     try:
         stated = info.get("mpi_memory_alloc_kinds") or ""
@@ -102,7 +100,7 @@ def _device_kinds(comm: Any) -> set[str]:
     kinds = {kind.split(":")[0].strip() for kind in stated.split(",")}
     found = {backend for kind, backend in _KINDS.items() if kind in kinds}
     # The wheel of mpi4py opens the library itself, which is then among the process's own.
-    for library in (ctypes.CDLL(MPI.__file__), ctypes.CDLL(None)):
+    for library in (ctypes.CDLL(import_module("mpi4py.MPI").__file__), ctypes.CDLL(None)):
         query = getattr(library, "MPIX_Query_cuda_support", None)
         if query is not None and query() == 1:
             found.add("cuda")
@@ -133,10 +131,7 @@ def _remove() -> None:
 
 
 def _picklers() -> list[Any]:
-    from mpi4py import MPI
-    from mpi4py.util import pkl5
-
-    return [MPI.pickle, pkl5.pickle]
+    return [import_module("mpi4py.MPI").pickle, import_module("mpi4py.util.pkl5").pickle]
 
 
 _engine = Engine("mpi", _install, _remove)

@@ -7,6 +7,7 @@ The receiving actor maps the memory, and holds it by itself.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from .. import pickles
@@ -22,15 +23,15 @@ _is_registered = False
 
 
 def _install() -> None:
-    import ray
-
     from .ray_manager import register
 
     global _is_registered
     if not _is_registered:
         register(TRANSPORT)
         _is_registered = True
-    ray.util.register_serializer(Array, serializer=_serialize, deserializer=_deserialize)
+    import_module("ray").util.register_serializer(
+        Array, serializer=_serialize, deserializer=_deserialize
+    )
 
 
 def _serialize(array: Array) -> tuple[Any, ...]:
@@ -42,10 +43,8 @@ def _deserialize(packed: tuple[Any, ...]) -> Array:
 
 
 def _remove() -> None:
-    import ray
-
     # Ray has no call that removes a transport. It is not used unless a program names it.
-    ray.util.deregister_serializer(Array)
+    import_module("ray").util.deregister_serializer(Array)
 
 
 _engine = Engine("ray", _install, _remove)

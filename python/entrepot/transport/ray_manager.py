@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
-
-from ray.experimental import register_tensor_transport
-from ray.experimental.rdt.tensor_transport_manager import (
-    CommunicatorMetadata,
-    TensorTransportManager,
-    TensorTransportMetadata,
-)
 
 from .. import pickles
 from .._core import Array, ExchangeError
+
+# Ray's annotations are not used, because Ray may not be installed where types are checked.
+_ray: Any = import_module("ray.experimental")
+_interface: Any = import_module("ray.experimental.rdt.tensor_transport_manager")
 
 #: The name of ``entrepot.transport.ray.TRANSPORT``, which has to be known without Ray.
 NAME = "ENTREPOT"
@@ -23,14 +21,14 @@ _DEVICES = {"host": "cpu", "cuda": "cuda", "hip": "cuda"}
 
 
 @dataclass
-class Handles(TensorTransportMetadata):  # type: ignore[misc]  # Ray's types are not used
+class Handles(_interface.TensorTransportMetadata):  # type: ignore[misc]
     """The handles of the arrays of one object."""
 
     handles: list[bytes] = field(default_factory=list)
     machine: str = ""
 
 
-class Transport(TensorTransportManager):  # type: ignore[misc]
+class Transport(_interface.TensorTransportManager):  # type: ignore[misc]
     """Ray's interface for a tensor transport. Receivers open the memory, so no call sends."""
 
     @property
@@ -64,14 +62,14 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
 
     def get_communicator_metadata(
         self, src_actor: object, dst_actor: object, backend: str | None = None
-    ) -> CommunicatorMetadata:
-        return CommunicatorMetadata()
+    ) -> Any:
+        return _interface.CommunicatorMetadata()
 
     def recv_multiple_tensors(
         self,
         obj_id: str,
         tensor_transport_metadata: Handles,
-        communicator_metadata: CommunicatorMetadata,
+        communicator_metadata: Any,
         target_buffers: list[Any] | None = None,
     ) -> list[Array]:
         if target_buffers:
@@ -86,7 +84,7 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
         self,
         tensors: list[Array],
         tensor_transport_metadata: Handles,
-        communicator_metadata: CommunicatorMetadata,
+        communicator_metadata: Any,
     ) -> None:
         raise NotImplementedError("a one-sided transport does not send")
 
@@ -95,7 +93,7 @@ class Transport(TensorTransportManager):  # type: ignore[misc]
     ) -> None:
         """Ray drops its references to the arrays, and nothing else holds them here."""
 
-    def abort_transport(self, obj_id: str, communicator_metadata: CommunicatorMetadata) -> None:
+    def abort_transport(self, obj_id: str, communicator_metadata: Any) -> None:
         """Opening memory blocks for some seconds at most, so there is nothing to interrupt."""
 
 
@@ -103,4 +101,4 @@ def register(name: str) -> None:
     """Register the transport in this process. Raises ValueError if Ray has another of the name."""
     assert name == NAME
     devices = [*dict.fromkeys(_DEVICES.values()), "other"]
-    register_tensor_transport(name, devices, Transport, Array)
+    _ray.register_tensor_transport(name, devices, Transport, Array)
