@@ -24,6 +24,7 @@ const Language &language() {
                      attribute_of("entrepot.kernel.functions", "DeviceFunction"),
                      attribute_of("entrepot.kernel.macros", "Macro"),
                      attribute_of("entrepot.kernel.source", "find"),
+                     attribute_of("entrepot.kernel.source", "language_of"),
                      attribute_of("entrepot.kernel.ranges", "NdRange"),
                      attribute_of("entrepot.kernel.structs", "StructArray"),
                      attribute_of("entrepot.kernel.structs", "split"),

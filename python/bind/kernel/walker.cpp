@@ -15,6 +15,9 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -48,7 +51,7 @@ const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_
                function_name = "function", fields_name = "_fields", own_name = "__name__",
                function_defaults_name = "__defaults__", self_name = "__self__",
                tile_operation_name = "tile_operation", annotations_name = "__annotations__",
-               expand_name = "expand";
+               expand_name = "expand", typing_name = "typing", spellings_name = "spellings";
 
 std::string_view kind_of(PyObject *node) {
     const std::string_view name = Py_TYPE(node)->tp_name;
@@ -1211,6 +1214,19 @@ Source source_of(PyObject *function) {
     return {Reference::borrow(node), text_of_name(file), text_of_name(text), first_line};
 }
 
+// Sets the rules and the names of the kernel language in which the function is written.
+void set_language(PyObject *function, Function &made) {
+    const Reference found = checked(PyObject_CallOneArg(language().language_of, function));
+    if (text_of_name(child(found.get(), typing_name).get()) == "numba")
+        made.typing = kernel::Typing::numba;
+    const Reference spellings = child(found.get(), spellings_name);
+    std::map<std::string, std::string, std::less<>> names;
+    for (const auto [key, value] : nb::borrow<nb::dict>(spellings.get()))
+        names.emplace(nb::cast<std::string>(key), nb::cast<std::string>(value));
+    if (!names.empty())
+        made.spellings = std::make_shared<const decltype(names)>(std::move(names));
+}
+
 std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function,
                                                const PassedObjects &passed) {
     for (const DoneFunction &known : translation.done)
@@ -1224,6 +1240,9 @@ std::shared_ptr<const Function> translate_into(Translation &translation, PyObjec
     made->file = source.file;
     made->source = source.text;
     made->first_line = source.first_line;
+    set_language(function, *made);
+    if (made->typing == kernel::Typing::numba)
+        translation.made.captured += "\ntyping=numba";
     if (const Reference tile = find_attribute(function, tile_operation_name))
         made->tile = text_of_name(tile.get());
     translation.made.captured +=

@@ -8,7 +8,9 @@ import inspect
 import linecache
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from types import CodeType, FunctionType
+from typing import Literal
 
 from .._core import KernelError
 
@@ -18,6 +20,35 @@ Definition = ast.FunctionDef | ast.Lambda
 # before the launch. The key is file and code. Code alone is not enough: functions in two files with
 # the same text have equal code objects.
 _read: dict[tuple[str, CodeType], tuple[str, int]] = {}
+
+
+@dataclass(frozen=True)
+class SourceLanguage:
+    """A kernel language: its rules for types, and its names.
+
+    ``typing`` is "numpy" for the rules of docs/kernels/types.md, and "numba" for Numba's. Messages
+    name functions of ``entrepot.kernel``; ``spellings`` maps these names to the language's own.
+    """
+
+    name: str
+    typing: Literal["numpy", "numba"] = "numpy"
+    spellings: dict[str, str] = field(default_factory=dict)
+
+
+_OWN = SourceLanguage("entrepot.kernel")
+# Languages of functions that are written in another one.
+_languages: weakref.WeakKeyDictionary[FunctionType, SourceLanguage] = weakref.WeakKeyDictionary()
+
+
+def set_language(function: FunctionType, language: SourceLanguage) -> None:
+    """Declares the language of a function, before the function is read."""
+    _languages[function] = language
+
+
+def language_of(function: FunctionType) -> SourceLanguage:
+    """The language of a function, by default that of ``entrepot.kernel``."""
+    return _languages.get(function, _OWN)
+
 
 _Change = Callable[[Definition], Definition]
 # Changes of the node of a function that is written in another kernel language, in their order.

@@ -26,6 +26,7 @@ from . import cg, devices
 from .arrays import DeviceNDArray, In, MappedNDArray, is_cuda_array, plain
 from .errors import LaunchError, not_served
 from .intrinsics import DYNAMIC_SHARED, shared_array
+from .language import NUMBA_CUDA
 from .signatures import is_signature, text_of
 from .streams import Stream, queue_of
 
@@ -245,6 +246,7 @@ class Dispatcher(DeviceFunction):
         signatures: list[str],
     ) -> None:
         super().__init__(function)
+        source.set_language(function, NUMBA_CUDA)
         cg.change_syncs(function)
         self.py_func = function
         self._options, self._is_device, self._signatures = options, device, signatures

@@ -236,9 +236,14 @@ def _all_named(given: Given, condition: ast.expr) -> ast.expr:
     return ast.BoolOp(ast.Or(), [ast.UnaryOp(ast.Not(), named), condition])
 
 
+def _own_bit() -> ast.expr:
+    """The bit of this lane, a uint32 by the rules of any language."""
+    shifted = binary(call(language.uint32, 1), ast.LShift(), call(language.uint32, _lane()))
+    return call(language.uint32, shifted)
+
+
 def _ballot(condition: ast.expr) -> ast.expr:
-    bit = binary(call(language.uint32, 1), ast.LShift(), call(language.uint32, _lane()))
-    own = chosen(condition, bit, call(language.uint32, 0))
+    own = chosen(condition, _own_bit(), call(language.uint32, 0))
     return call(language.sub_group.reduce, own, "or")
 
 
@@ -294,11 +299,7 @@ activemask = function(
 lanemask_lt = function(
     "lanemask_lt",
     "",
-    lambda given: binary(
-        binary(call(language.uint32, 1), ast.LShift(), call(language.uint32, _lane())),
-        ast.Sub(),
-        call(language.uint32, 1),
-    ),
+    lambda given: call(language.uint32, binary(_own_bit(), ast.Sub(), call(language.uint32, 1))),
     "Bits of the lanes below this one.",
 )
 _INTRINSIC = "write shfl_sync(), shfl_up_sync(), shfl_down_sync() or shfl_xor_sync()"

@@ -16,10 +16,11 @@ from ..kernel.functions import DeviceFunction, KernelFunction, kernel
 from ..kernel.language import get_global_id
 from ..kernel.reduction import reduce as make_reduction
 from ..kernel.signatures import Signature, signature_of
-from ..kernel.source import make
+from ..kernel.source import make, set_language
 from . import devices
 from .arrays import DeviceNDArray, is_cuda_array, plain
 from .errors import not_served
+from .language import NUMBA_CUDA
 from .signatures import is_signature, text_of
 from .streams import queue_of
 
@@ -30,6 +31,8 @@ def _function_of(function: Any, what: str) -> FunctionType:
     inner = function.function if isinstance(function, DeviceFunction) else function
     if not isinstance(inner, FunctionType):
         raise TypeError(f"{what}() takes a Python function, not {function!r}")
+    if inner is function:
+        set_language(inner, NUMBA_CUDA)
     return inner
 
 

@@ -1,5 +1,6 @@
 // Operators: Python's semantics, expanded for the given types.
 #include "kernel/frontend/lowering.hpp"
+#include "kernel/frontend/numba_typing.hpp"
 
 #include <algorithm>
 
@@ -64,16 +65,26 @@ Value Lowering::unary(const std::string &sign, Value value, Position at) {
         if (!is_integer(dtype))
             refuse(at, "`~` is for integers, but this is " + value.type_name() +
                            (is_boolean(dtype) ? "; write `not`" : ""));
+        value = widened(std::move(value));
         return made(build::of(Op::bit_not, value.expression.type, at, {value.expression}),
                     value.weak);
     }
     if (is_boolean(dtype))
         value = made(build::converted(value.expression, dtypes::int64),
                      value.weak == Weak::none ? Weak::none : Weak::integer);
+    value = widened(std::move(value));
     if (sign == "-")
         return made(build::of(Op::negate, value.expression.type, at, {value.expression}),
                     value.weak);
     return value;
+}
+
+// An integer in the type in which Numba calculates; other values are unchanged.
+Value Lowering::widened(Value value) const {
+    const Dtype dtype = value.expression.type.dtype;
+    if (rules_.typing != Typing::numba || value.weak != Weak::none || !is_integer(dtype))
+        return value;
+    return made(build::converted(value.expression, numba_combined(dtype, dtype)));
 }
 
 Value Lowering::value_of_binary(const Node &node) {
@@ -86,8 +97,15 @@ Value Lowering::literal(const Number &number, Position at) const {
     expression.at = at;
     expression.value = number;
     const Scalar scalar = weak_scalar(weak_of(number), target_);
-    expression.type = scalar_type(scalar.dtype);
+    expression.type = scalar_type(literal_type(number, scalar.dtype));
     return made(std::move(expression), scalar.weak);
+}
+
+// Numba's literals beyond int64 are uint64.
+Dtype Lowering::literal_type(const Number &number, Dtype usual) const {
+    return rules_.typing == Typing::numba && std::holds_alternative<std::uint64_t>(number)
+               ? dtypes::uint64
+               : usual;
 }
 
 Value Lowering::binary(const std::string &sign, Value a, Value b, Position at) {
@@ -151,10 +169,16 @@ Value Lowering::operation(Op op, Value a, Value b, Scalar type, Position at) con
 
 // bool counts as int in arithmetic.
 Scalar Lowering::arithmetic_type(const Value &a, const Value &b) const {
-    const Scalar type = unified(a.scalar(), b.scalar(), target_);
+    const Scalar type = combined(a.scalar(), b.scalar(), rules_);
     return is_boolean(type.dtype)
                ? Scalar{dtypes::int64, type.weak == Weak::none ? Weak::none : Weak::integer}
                : type;
+}
+
+// Numba has no `//`, `%` and `**` of float16.
+Scalar Lowering::without_half(Scalar type) const {
+    return rules_.typing == Typing::numba && type.dtype == dtypes::float16 ? Scalar{dtypes::float32}
+                                                                           : type;
 }
 
 Value Lowering::arithmetic(const std::string &sign, Value a, Value b, Position at) {
@@ -164,13 +188,13 @@ Value Lowering::arithmetic(const std::string &sign, Value a, Value b, Position a
 }
 
 Value Lowering::division(Value a, Value b, Position at) {
-    const Scalar type = as_float(unified(a.scalar(), b.scalar(), target_), target_);
+    const Scalar type = as_float(combined(a.scalar(), b.scalar(), rules_), target_);
     return operation(Op::divide, std::move(a), std::move(b), type, at);
 }
 
 // Uses C's cheaper division if it is proved to give the same result for the converted operands.
 Value Lowering::floor_operation(const std::string &sign, Value a, Value b, Position at) {
-    const Scalar type = arithmetic_type(a, b);
+    const Scalar type = without_half(arithmetic_type(a, b));
     if (is_complex(type.dtype))
         refuse(at, "`" + sign + "` is not for complex numbers, in Python neither; take .real");
     const auto [left, right] = unified_values(a, b, type);
@@ -182,7 +206,11 @@ Value Lowering::floor_operation(const std::string &sign, Value a, Value b, Posit
 }
 
 Value Lowering::power(Value a, Value b, Position at) {
-    const Scalar type = arithmetic_type(a, b);
+    // In Numba a float to the power of an integer keeps its type.
+    const bool keeps_type = rules_.typing == Typing::numba && a.weak == Weak::none &&
+                            is_float(a.expression.type.dtype) &&
+                            is_integer(b.expression.type.dtype);
+    const Scalar type = without_half(keeps_type ? a.scalar() : arithmetic_type(a, b));
     const auto exponent = build::constant_of(b.expression);
     if (is_integer(type.dtype) && exponent && *exponent < 0)
         refuse(
@@ -198,7 +226,10 @@ Value Lowering::bit_operation(const std::string &sign, Value a, Value b, Positio
         if (!is_integer(value->expression.type.dtype) && !is_boolean(value->expression.type.dtype))
             refuse(value->at, "`" + sign + "` is for integers and bools, but this is " +
                                   value->type_name() + "; write int(...)");
-    const Scalar type = unified(a.scalar(), b.scalar(), target_);
+    const bool is_logical =
+        is_boolean(a.expression.type.dtype) && is_boolean(b.expression.type.dtype);
+    const Scalar type = is_logical ? unified(a.scalar(), b.scalar(), target_)
+                                   : combined(a.scalar(), b.scalar(), rules_);
     return operation(op, std::move(a), std::move(b), type, at);
 }
 
@@ -210,7 +241,10 @@ Value Lowering::shift(const std::string &sign, Value a, Value b, Position at) {
     if (const auto count = build::constant_of(b.expression); count && *count < 0)
         refuse(b.at, "a shift by " + std::to_string(*count) +
                          " is an error in Python; shift the other way");
-    const Scalar type = arithmetic_type(a, b);
+    // In Numba the left operand alone decides.
+    const bool keeps_sign = rules_.typing == Typing::numba && !(a.is_literal() && b.is_literal());
+    const Dtype left = a.expression.type.dtype;
+    const Scalar type = keeps_sign ? Scalar{numba_combined(left, left)} : arithmetic_type(a, b);
     return operation(sign == "<<" ? Op::shift_left : Op::shift_right, std::move(a), std::move(b),
                      type, at);
 }
@@ -244,13 +278,17 @@ Value Lowering::compared(const std::string &sign, const Value &a, const Value &b
         if (const auto truth = folded(sign, a.expression.value, b.expression.value))
             return made(build::boolean(std::get<bool>(*truth), at));
     const auto *const row = std::ranges::find(comparisons, sign, &Comparison::sign);
-    if (!a.is_literal() && !b.is_literal() &&
-        !have_common_integers(a.expression.type.dtype, b.expression.type.dtype)) {
+    const bool is_typed = rules_.typing == Typing::numba || (!a.is_literal() && !b.is_literal());
+    if (is_typed && !have_common_integers(a.expression.type.dtype, b.expression.type.dtype)) {
         const bool is_first = is_signed(a.expression.type.dtype);
         return compared_to_non_negative(is_first ? row->op : build::mirrored(row->op),
                                         is_first ? a : b, is_first ? b : a, at);
     }
-    const Scalar type = unified(a.scalar(), b.scalar(), target_);
+    const bool is_whole =
+        !is_float(a.expression.type.dtype) && !is_complex(a.expression.type.dtype) &&
+        !is_float(b.expression.type.dtype) && !is_complex(b.expression.type.dtype);
+    const Scalar type = is_whole ? unified(a.scalar(), b.scalar(), rules_)
+                                 : combined(a.scalar(), b.scalar(), rules_);
     if (is_complex(type.dtype) && sign != "==" && sign != "!=")
         refuse(at, "complex numbers have no order; compare .real or abs(...)");
     const auto [left, right] = unified_values(a, b, type);

@@ -318,7 +318,7 @@ void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
         found.at_least = bound;
         return;
     }
-    if (const auto both = joined(found.scalar, given)) {
+    if (const auto both = joined(found.scalar, given, rules_)) {
         found.scalar = *both;
     } else {
         if (!found.conflict)
@@ -327,7 +327,7 @@ void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
             found.scalar = given;
         else if (walk_ > walks_before_joining_types && found.scalar.weak == Weak::none &&
                  given.weak == Weak::none)
-            found.scalar = unified(found.scalar, given, target_);
+            found.scalar = unified(found.scalar, given, rules_);
     }
     found.at_least = weaker(found.at_least, bound);
 }

@@ -149,7 +149,9 @@ Value Lowering::value_of_constant(const syntax::Constant &constant, Position at,
         ir::Expression expression;
         expression.at = at;
         expression.value = number;
-        const Scalar scalar = constant.typed ? Scalar{constant.dtype} : weak_scalar(weak, target_);
+        Scalar scalar = constant.typed ? Scalar{constant.dtype} : weak_scalar(weak, target_);
+        if (!constant.typed)
+            scalar.dtype = literal_type(number, scalar.dtype);
         expression.type = scalar_type(scalar.dtype);
         if (constant.typed)
             expression = constant_as(expression, scalar.dtype).value_or(expression);
@@ -416,7 +418,7 @@ Value Lowering::lazily(Value condition, const std::function<Value()> &then,
         if (!value.is_scalar())
             refuse(value.at, "if-else, `and` and `or` choose between numbers, but this is " +
                                  value.type_name() + "; write an if statement");
-    const Scalar type = unified(values[1].scalar(), values[0].scalar(), target_);
+    const Scalar type = unified(values[1].scalar(), values[0].scalar(), rules_);
     const auto [yes, no] = unified_values(values[1], values[0], type);
     Value one = chosen(condition, yes, no, blocks, at);
     if (type.weak == Weak::integer)

@@ -119,7 +119,8 @@ void Flow::meet(const Flow &other) {
 }
 
 Lowering::Lowering(Unit &unit, std::shared_ptr<const syntax::Function> source, bool is_kernel)
-    : unit_(unit), target_(unit.target), source_(std::move(source)), is_kernel_(is_kernel),
+    : unit_(unit), target_(unit.target), source_(std::move(source)),
+      rules_{unit.target, source_->typing}, is_kernel_(is_kernel),
       loop_names_(loop_names_of(*source_)), has_vectors_(VectorFinder().found_in(source_->body)) {}
 
 void Lowering::refuse(Position at, const std::string &message) const {
@@ -238,7 +239,7 @@ void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const
         refuse(
             at,
             subject + " is " + name_of(here) + " here and " + name_of(elsewhere) + " elsewhere; " +
-                rule + "convert with " + name_of(unified(here, elsewhere, target_).dtype) + "(...)",
+                rule + "convert with " + name_of(unified(here, elsewhere, rules_).dtype) + "(...)",
             slot.first, name.empty() ? "it is first returned here" : "it is first assigned here");
     }
     for (std::size_t i = 0; i < slot.items.size(); ++i)
@@ -250,6 +251,14 @@ void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const
 ir::VariableId Lowering::bind_scalar_argument(const std::string &name, Position at,
                                               std::uint32_t place, Scalar scalar,
                                               std::optional<Assumed> least) {
+    if (rules_.typing == Typing::numba && assigned_in(source_->body).contains(name)) {
+        // The variable may need a wider type than the argument has.
+        const ir::VariableId given = new_variable(name + "_given", scalar_type(scalar.dtype), at);
+        function_.variables[given].parameter = place;
+        assign_name(name, at,
+                    made(build::variable(given, scalar_type(scalar.dtype), at), scalar.weak));
+        return given;
+    }
     Slot slot;
     slot.at_least = least;
     slot.assignments = 1;

@@ -327,7 +327,10 @@ private:
     Value value_of_unary(const Node &node);
     Value unary(const std::string &sign, Value value, Position at);
     Value literal(const Number &number, Position at) const;
+    Dtype literal_type(const Number &number, Dtype usual) const;
+    Value widened(Value value) const;
     Scalar arithmetic_type(const Value &a, const Value &b) const;
+    Scalar without_half(Scalar type) const;
     Value value_of_binary(const Node &node);
     Value binary(const std::string &sign, Value a, Value b, Position at);
     Value arithmetic(const std::string &sign, Value a, Value b, Position at);
@@ -401,6 +404,7 @@ private:
     Value call_expanded(const FunctionRow &row, const Node &node,
                         std::span<const Node *const> arguments);
     Scalar common_type(const std::vector<Value> &values) const;
+    Value factor_for(const Value &x, double number, Position at) const;
     Value close(const FunctionRow &row, std::span<const Node *const> arguments, Position at);
     Value logarithm_of(const Value &x, Position at) const;
     Value length_of(const Value &value) const;
@@ -501,6 +505,7 @@ private:
     Unit &unit_;
     const Target &target_;
     const std::shared_ptr<const syntax::Function> source_;
+    Rules rules_;  // of this function; those of vectors are NumPy's
     const bool is_kernel_;
     const LoopNames loop_names_;  // loop variables used in their loop only
     mutable bool has_vectors_;    // functions of numbers may have to be called by component

@@ -12,7 +12,7 @@ namespace entrepot::kernel {
 Scalar Lowering::common_type(const std::vector<Value> &values) const {
     Scalar type = values[0].scalar();
     for (const Value &value : values)
-        type = unified(type, value.scalar(), target_);
+        type = combined(type, value.scalar(), rules_);
     return is_boolean(type.dtype)
                ? Scalar{dtypes::int64, type.weak == Weak::none ? Weak::none : Weak::integer}
                : type;
@@ -69,7 +69,9 @@ Value Lowering::extremum(const FunctionRow &row, std::vector<Value> values, Posi
                          : result;
             continue;
         }
-        const Scalar type = common_type({result, values[i]});
+        Scalar type = unified(result.scalar(), values[i].scalar(), rules_);
+        if (is_boolean(type.dtype))
+            type = {dtypes::int64, type.weak == Weak::none ? Weak::none : Weak::integer};
         const auto [a, b] = unified_values(result, values[i], type);
         ir::Expression call =
             build::math("", scalar_type(type.dtype), at, {a.expression, b.expression});
@@ -87,6 +89,13 @@ Value Lowering::call_conversion(const FunctionRow &row, const Node &node,
     if (!arguments[0])
         return as(literal(std::int64_t{0}, node.at), dtype);
     const Value value = scalar_value(*arguments[0]);
+    // int() and float() of Numba keep the width of integers and floats.
+    const Dtype given = value.expression.type.dtype;
+    const bool keeps_type =
+        rules_.typing == Typing::numba && value.weak == Weak::none &&
+        (row.name == "int" ? is_integer(given) : row.name == "float" && is_float(given));
+    if (keeps_type)
+        return value;
     return row.name == "bool" ? truth_of(value) : cast(dtype, value, node.at);
 }
 
@@ -158,8 +167,17 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node,
             truth_of(values[0]), [&] { return values[1]; }, [&] { return values[2]; }, node.at);
     const bool to_degrees = row.name.ends_with("degrees") || row.name.ends_with("rad2deg");
     return binary("*", values[0],
-                  literal(to_degrees ? 180 / std::numbers::pi : std::numbers::pi / 180, node.at),
+                  factor_for(values[0],
+                             to_degrees ? 180 / std::numbers::pi : std::numbers::pi / 180, node.at),
                   node.at);
+}
+
+// A factor that keeps the type of a float.
+Value Lowering::factor_for(const Value &x, double number, Position at) const {
+    const Value factor = literal(number, at);
+    const bool is_typed =
+        rules_.typing == Typing::numba && is_float(x.expression.type.dtype) && x.weak == Weak::none;
+    return is_typed ? made(as(factor, x.expression.type.dtype).expression) : factor;
 }
 
 Value Lowering::close(const FunctionRow &row, std::span<const Node *const> arguments, Position at) {
@@ -227,7 +245,7 @@ Value Lowering::rounded(Value x, const Node *digits, Position at) {
     if (!digits)
         return made(build::converted(nearest(x).expression, dtypes::int64));
     const std::int64_t places = literal_of(*digits, "the number of digits");
-    const Value factor = literal(std::pow(10.0, std::abs(static_cast<double>(places))), at);
+    const Value factor = factor_for(x, std::pow(10.0, std::abs(static_cast<double>(places))), at);
     const Value scaled = binary(places < 0 ? "/" : "*", x, factor, at);
     return binary(places < 0 ? "*" : "/", nearest(scaled), factor, at);
 }

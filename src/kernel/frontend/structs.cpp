@@ -515,6 +515,12 @@ bool Lowering::is_vector(const Value &value) {
 // components.
 Value Lowering::by_component(const std::string &name, std::vector<Value> values, Position at,
                              const std::function<Value(const std::vector<Value> &)> &operation) {
+    // A component has the vector's type, whatever the rules of the function are.
+    struct OwnRules {
+        Typing &typing;
+        const Typing before = std::exchange(typing, Typing::numpy);
+        ~OwnRules() { typing = before; }
+    } const own_rules{rules_.typing};
     const Value &first = *std::ranges::find_if(values, is_vector);
     const std::size_t count = first.items.size();
     const Dtype lane = first.structure->lane();

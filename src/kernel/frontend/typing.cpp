@@ -1,5 +1,7 @@
 #include "kernel/frontend/typing.hpp"
 
+#include "kernel/frontend/numba_typing.hpp"
+
 #include <algorithm>
 
 namespace entrepot::kernel {
@@ -20,6 +22,8 @@ Dtype promoted_floats(Dtype a, Dtype b) {
     return a.bits > b.bits ? a : b;
 }
 
+}  // namespace
+
 Dtype promoted(Dtype a, Dtype b) {
     if (is_complex(a) || is_complex(b)) {
         const auto part = [](Dtype each) { return is_complex(each) ? part_of(each) : each; };
@@ -35,6 +39,8 @@ Dtype promoted(Dtype a, Dtype b) {
         return is_float(a) ? a : b;
     return promoted_integers(a, b);
 }
+
+namespace {
 
 Scalar met(Dtype typed, Weak weak, const Target &target) {
     switch (weak) {
@@ -105,6 +111,42 @@ Scalar unified(Scalar a, Scalar b, const Target &target) {
     const Scalar &typed = a.weak == Weak::none ? a : b, &weak = a.weak == Weak::none ? b : a;
     return weak.varies && is_integer(typed.dtype) ? Scalar{promoted(typed.dtype, weak.dtype)}
                                                   : met(typed.dtype, weak.weak, target);
+}
+
+namespace {
+
+// Numba's float64 where a device has none and no operand is one.
+Dtype supported(Dtype dtype, Scalar a, Scalar b, const Target &target) {
+    const auto is_double = [](Dtype each) {
+        return each == dtypes::float64 || each == dtypes::complex128;
+    };
+    if (target.fp64 || !is_double(dtype) || is_double(a.dtype) || is_double(b.dtype))
+        return dtype;
+    return is_complex(dtype) ? dtypes::complex64 : dtypes::float32;
+}
+
+bool follows_numba(Scalar a, Scalar b, const Rules &rules) {
+    return rules.typing == Typing::numba && (a.weak == Weak::none || b.weak == Weak::none);
+}
+
+}  // namespace
+
+// With Numba's rules a literal has the type int64, uint64, float64 or complex128. Results of
+// literals alone have these types by either rule.
+Scalar combined(Scalar a, Scalar b, const Rules &rules) {
+    return follows_numba(a, b, rules)
+               ? Scalar{supported(numba_combined(a.dtype, b.dtype), a, b, rules.target)}
+               : unified(a, b, rules.target);
+}
+
+Scalar unified(Scalar a, Scalar b, const Rules &rules) {
+    return follows_numba(a, b, rules)
+               ? Scalar{supported(numba_unified(a.dtype, b.dtype), a, b, rules.target)}
+               : unified(a, b, rules.target);
+}
+
+std::optional<Scalar> joined(Scalar a, Scalar b, const Rules &rules) {
+    return follows_numba(a, b, rules) ? unified(a, b, rules) : joined(a, b);
 }
 
 Scalar as_float(Scalar scalar, const Target &target) {

@@ -1,6 +1,7 @@
 // Rules for the common type of two numbers. Python's own numbers are weak: they have no width until
 // they are combined with a typed number.
 #pragma once
+#include "kernel/ir/source.hpp"
 #include "kernel/ir/target.hpp"
 #include <entrepot/core/dtype.hpp>
 
@@ -33,13 +34,27 @@ Scalar weak_scalar(Weak weak, const Target &target);
 // Name for messages: `float32`; for a weak number `float (a literal)`.
 std::string name_of(Scalar scalar);
 
-// Type in which two numbers are combined. Two bools give bool.
-Scalar unified(Scalar a, Scalar b, const Target &target);
+// The common type of two typed numbers by NumPy's rules. Two bools give bool.
+Dtype promoted(Dtype a, Dtype b);
+
+// The rules of a function, for a device.
+struct Rules {
+    const Target &target;
+    Typing typing = Typing::numpy;
+};
+
+// Type in which an operator or function combines two numbers, apart from shifts and powers. Two
+// bools give bool with NumPy's rules, and int64 with Numba's.
+Scalar combined(Scalar a, Scalar b, const Rules &rules);
+// Type of a number that is one of two. Two bools give bool.
+Scalar unified(Scalar a, Scalar b, const Rules &rules);
+Scalar unified(Scalar a, Scalar b, const Target &target);  // by NumPy's rules
 // Floating type for an integer operand: float64, or float32 if it is as wide and the device has no
 // float64.
 Scalar as_float(Scalar scalar, const Target &target);
 
-// Type of a variable that is assigned both; nullopt if no type holds both.
-std::optional<Scalar> joined(Scalar a, Scalar b);
+// Type of a variable that is assigned both; nullopt if the rules give it no such type.
+std::optional<Scalar> joined(Scalar a, Scalar b, const Rules &rules);
+std::optional<Scalar> joined(Scalar a, Scalar b);  // by NumPy's rules
 
 }  // namespace entrepot::kernel

@@ -5,6 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,12 +19,18 @@ struct Position {
     std::int32_t line = 0, column = 0, end_line = 0, end_column = 0;
 };
 
+// Rules for the types of results: NumPy's with weak literals (docs/kernels/types.md), or Numba's.
+enum class Typing : std::uint8_t { numpy, numba };
+
 // A Python function, as messages show it.
 struct Source {
     std::string name;
     std::string file;    // as shown in messages
     std::string source;  // the text from line first_line on
     std::int32_t first_line = 1;
+    Typing typing = Typing::numpy;
+    // Names in messages that another kernel language spells differently, with its own; null: none.
+    std::shared_ptr<const std::map<std::string, std::string, std::less<>>> spellings = nullptr;
 
     // Returns: the line without its end; empty if the source does not have it.
     std::string_view line(std::int32_t number) const;

@@ -185,7 +185,7 @@ def without_barrier(values, others):
 
 
 @pytest.mark.host
-def test_simulator_reports_race_of_groups_without_grid_barrier():
+def test_race_of_groups_without_a_grid_barrier_is_reported():
     with pytest.raises(ep.KernelError, match=r"grid_barrier\(\)"):
         without_barrier.simulate[16, 8](np.zeros(16), np.zeros(16))
 

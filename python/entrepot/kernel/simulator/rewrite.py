@@ -24,7 +24,7 @@ from ..._core import Dtype
 from .. import source
 from ..language import Builtin, Item
 from ..macros import Macro
-from . import arithmetic, mathematics, operations, structs
+from . import arithmetic, mathematics, numba_rules, operations, structs
 from .errors import MARK, refusal, refuse
 from .held import Place, Types
 
@@ -328,6 +328,7 @@ class _Rewriter(ast.NodeTransformer):
         path: tuple[int, ...],
     ) -> None:
         self._function, self._callers, self._path = function, (*callers, function), path
+        self._is_numba = source.language_of(function).typing == "numba"
         self._names = _Names(function, _variables(definition))
         self._temporaries = 0
         self._assigned = ""  # the target of the current statement
@@ -644,7 +645,10 @@ class _Rewriter(ast.NodeTransformer):
             node.func = self.visit(node.func)
             return node
         if len(node.args) > 0 and callee is not range and callee is not len:
-            implementation = structs.by_component(implementation)
+            ruled = implementation
+            if self._is_numba and len(node.args) > 1:
+                ruled = numba_rules.function_of(callee, implementation)
+            implementation = structs.by_component(ruled, implementation)
         node.func = self._named(
             f"{_PREFIX}python_{callee.__name__}_{id(callee)}", implementation, node
         )
@@ -723,8 +727,9 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
     def _call(self, operation: str, operands: list[ast.expr], node: ast.AST) -> ast.expr:
-        implementation = structs.by_component(getattr(arithmetic, operation))
-        function = self._named(_PREFIX + operation, implementation, node)
+        own: Callable[..., Any] = getattr(arithmetic, operation)
+        ruled = numba_rules.OPERATIONS.get(operation, own) if self._is_numba else own
+        function = self._named(_PREFIX + operation, structs.by_component(ruled, own), node)
         return ast.copy_location(ast.Call(function, operands, []), node)
 
 

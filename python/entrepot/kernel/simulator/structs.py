@@ -313,15 +313,19 @@ def returned(value: Any) -> Any:
     return value.read() if type(value) is Structs and value.is_element else value
 
 
-def by_component(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Extends a function of numbers to vectors; a number counts as a vector of equal
-    components.
+def by_component(
+    function: Callable[..., Any], of_components: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Extends a function of numbers to vectors; a number counts as a vector of equal components.
+
+    ``of_components`` is the function of components, if it differs.
     """
+    inner = of_components or function
 
     def apply(*values: Any, **named: Any) -> Any:
         for value in values:
             if type(value) is Structs or type(value) is Record:
-                return _applied(function, tuple(map(value_of, values)))
+                return _applied(inner, tuple(map(value_of, values)))
         return function(*values, **named)
 
     return apply

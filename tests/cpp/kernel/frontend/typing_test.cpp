@@ -203,3 +203,33 @@ TEST_CASE("types print their dtype, axes and address space") {
     tuple.items = {scalar_type(i64)};
     CHECK(name_of(tuple) == "(int64,)");
 }
+
+TEST_CASE("Numba's rules combine integers in 64 bits and give literals types") {
+    const Rules numba{everything, Typing::numba};
+    const auto with = [&](Dtype a, Dtype b) { return combined({a}, {b}, numba).dtype; };
+    const auto one_of = [&](Dtype a, Dtype b) { return unified({a}, {b}, numba).dtype; };
+    CHECK(with(u8, u8) == u64);
+    CHECK(with(i8, u64) == i64);
+    CHECK(with(b1, b1) == i64);
+    CHECK(with(u16, f32) == f64);
+    CHECK(one_of(u16, f32) == f32);
+    CHECK(one_of(i32, u64) == f64);
+    CHECK(one_of(i8, i16) == i16);
+    CHECK(with(bf16, i8) == bf16);
+    const Scalar half = weak_scalar(Weak::floating, everything),
+                 one = weak_scalar(Weak::integer, everything);
+    CHECK(combined({f32}, half, numba).dtype == f64);
+    CHECK(combined(one, {u8}, numba).dtype == i64);
+    CHECK(combined(one, one, numba).weak == Weak::integer);
+    CHECK(joined({i32}, {f32}, numba) == Scalar{f64});
+    CHECK(joined(one, {u8}, numba) == Scalar{i64});
+    CHECK_FALSE(joined({i32}, {f32}, Rules{everything}));
+}
+
+TEST_CASE("Numba's rules give float32 on a device without float64") {
+    const Rules numba{without_fp64, Typing::numba};
+    CHECK(combined({f32}, weak_scalar(Weak::floating, without_fp64), numba).dtype == f32);
+    CHECK(combined({i32}, {f32}, numba).dtype == f32);
+    CHECK(combined({i32}, {c64}, numba).dtype == c64);
+    CHECK_MESSAGE(combined({f32}, {f64}, numba).dtype == f64, "which the device then refuses");
+}
