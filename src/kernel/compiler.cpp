@@ -26,7 +26,8 @@ void check_group_of_tiles(const ir::Module &module, const Target &target) {
             throw CompileError({&module.kernel(), root.inlined.get(), root.at},
                                "an accumulator is divided among the work-items of a group, but "
                                "their number is not known here; launch the kernel with a local "
-                               "range, as in kernel[global, local](...)");
+                               "range, as in " +
+                                   named("kernel[global, local](...)"));
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ namespace {
 
 using kernel::CompileError;
 using kernel::ConstantArray;
+using kernel::named;
 using kernel::Position;
 using namespace kernel::syntax;
 
@@ -568,10 +569,10 @@ NodePtr Walker::captured(PyObject *node, PyObject *object, const std::string &te
         refuse(node,
                sentence_of("'", text, "' is a function that no kernel can call: kernels call ",
                            is_of_random(object)
-                               ? "random.uniform(seed, i, draw) and others of "
-                                 "entrepot.kernel.random"
-                               : "those of math and numpy for numbers, and functions with "
-                                 "@entrepot.kernel.func"));
+                               ? named("random.uniform(seed, i, draw)") + " and others of " +
+                                     named("entrepot.kernel.random")
+                               : "those of math and numpy for numbers, and functions with " +
+                                     named("@entrepot.kernel.func")));
     if (!value)
         refuse(node, sentence_of("'", text, "' is a ", Py_TYPE(object)->tp_name,
                                  ", which a kernel cannot capture: it takes numbers, strings, "
@@ -659,18 +660,18 @@ NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::s
     if (PyObject_TypeCheck(object, python_kernel_type))
         refuse(node, sentence_of("'", text,
                                  "' is a kernel, which Python launches and no kernel calls: put "
-                                 "what both do into a function with "
-                                 "@func, and call that"));
+                                 "what both do into a function with ",
+                                 named("@func"), ", and call that"));
     if (object == nb::type<LocalAccessor>().ptr() || object == nb::type<LocalMemory>().ptr())
-        refuse(node, sentence_of("'", text,
-                                 "' makes an argument, and is called at the launch, where "
-                                 "LocalAccessor(shape, dtype) gives memory of "
-                                 "a size that is known then; in a kernel write local.array(shape, "
-                                 "dtype), whose shape is literal"));
+        refuse(node,
+               sentence_of("'", text, "' makes an argument, and is called at the launch, where ",
+                           named("LocalAccessor(shape, dtype)"),
+                           " gives memory of a size that is known then; in a kernel write ",
+                           named("local.array(shape, dtype)"), ", whose shape is literal"));
     if (PyFunction_Check(object))
-        refuse(node, sentence_of("'", text,
-                                 "' is a Python function: put @entrepot.kernel.func before its "
-                                 "def, and kernels call it"));
+        refuse(node,
+               sentence_of("'", text, "' is a Python function: put ",
+                           named("@entrepot.kernel.func"), " before its def, and kernels call it"));
     return nullptr;
 }
 
@@ -717,14 +718,15 @@ std::string Walker::suggestion_for(const std::string &text) const {
     for (const std::string module : {"math.", "numpy."})
         if (kernel::find_function(module + text))
             return "; did you mean `" + module + text + "`?";
-    if (kernel::find_function(text))
+    const bool is_own_language = function_.spellings == nullptr;
+    if (is_own_language && kernel::find_function(text))
         return "; import it, as in `from entrepot.kernel import " + text + "`";
     std::vector<std::string> known(local_names_.begin(), local_names_.end());
     // Sorted, so that the choice between equally close names is deterministic.
     std::ranges::sort(known);
     add_names(free_variables_.globals(), known);
     for (const kernel::FunctionRow &row : kernel::functions())
-        if (row.name.find('.') == row.name.npos)
+        if (is_own_language && row.name.find('.') == row.name.npos)
             known.emplace_back(row.name);
     return did_you_mean(text, known);
 }
@@ -763,8 +765,8 @@ NodePtr Walker::tuple(PyObject *node) {
 
 // Callers that accept a list as a shape or as values handle it themselves.
 NodePtr Walker::list(PyObject *node) {
-    refuse(node, "a kernel has no lists: write a tuple, whose length is fixed, or private.array() "
-                 "for what is written to");
+    refuse(node, "a kernel has no lists: write a tuple, whose length is fixed, or " +
+                     named("private.array()") + " for what is written to");
 }
 
 NodePtr Walker::starred(PyObject *node) {

@@ -1,7 +1,7 @@
 """numba.cuda's names, for kernels on the host, SYCL, CUDA and HIP.
 
 ``from entrepot import numba_cuda as cuda`` replaces ``from numba import cuda``. A name that is not
-served raises NotServedError, which says what to use.
+served raises NotServedError, or NotServedImportError in an import. Their messages say what to use.
 
 Examples
 --------
@@ -17,6 +17,7 @@ Examples
 7.0
 """
 
+import sys
 from typing import Any
 
 from ..kernel.vectors import (
@@ -145,6 +146,7 @@ from .errors import (
     KernelRuntimeError,
     LaunchError,
     NotServedError,
+    NotServedImportError,
 )
 from .fp16 import (
     fp16,
@@ -253,6 +255,7 @@ __all__ = [
     "MappedNDArray",
     "MemoryInfo",
     "NotServedError",
+    "NotServedImportError",
     "Out",
     "Reduce",
     "Stream",
@@ -448,7 +451,19 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .names import refuse
 
-    raise refuse(name)
+    refusal = refuse(name)
+    if _is_imported():
+        raise NotServedImportError(str(refusal), name=name)
+    raise refusal
+
+
+def _is_imported() -> bool:
+    """True if ``from entrepot.numba_cuda import name`` asks for the name.
+
+    importlib calls hasattr() for each name of such a statement. An AttributeError would make it say
+    "cannot import name" without the reason.
+    """
+    return sys._getframe(2).f_code.co_name == "_handle_fromlist"
 
 
 def __dir__() -> list[str]:

@@ -24,6 +24,10 @@ class NotServedError(KernelError, AttributeError, NotImplementedError):
     """A name of numba.cuda that this module does not serve. The message says what to use."""
 
 
+class NotServedImportError(KernelError, ImportError, NotImplementedError):
+    """An import of a name that this module does not serve. The message says what to use."""
+
+
 def not_served(name: str, instead: str) -> NotServedError:
     """The error of a name that is not served."""
     return NotServedError(

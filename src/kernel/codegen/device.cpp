@@ -582,8 +582,8 @@ Spelled DeviceEmitter::index(const ir::Expression &expression) {
         throw std::logic_error("no dialect knows the index " + expression.text);
     const bool is_sub_group = expression.text.find("sub_group") != std::string::npos;
     if (is_sub_group && !target_.sub_groups)
-        refuse_here(expression.at,
-                    "the device has no sub-groups; use local memory and barrier() instead");
+        refuse_here(expression.at, "the device has no sub-groups; use local memory and " +
+                                       named("barrier()") + " instead");
     if (!is_sub_group && expression.number >= target_.dimensions)
         return {expression.text.ends_with("_id") ? "0" : "1"};
     if (is_guarded() && expression.text == "global_size")

@@ -78,7 +78,8 @@ std::string instead_of(const std::string &name) {
     if (name == "enumerate" || name == "zip")
         return "write `for i in range(len(x))` and take x[i]";
     if (name == "sum" || name == "any" || name == "all")
-        return "write a loop with a variable, or a group function such as group.reduce(x, \"add\")";
+        return "write a loop with a variable, or a group function such as " +
+               named("group.reduce(x, \"add\")");
     if (name == "tuple")
         return "write the items in parentheses";
     if (name == "AtomicRef")
@@ -90,13 +91,14 @@ std::string instead_of(const std::string &name) {
     if (name.starts_with("math."))
         return "of math kernels have " + listed(names_in("math.")) + meant_in("math.", name);
     if (name.starts_with("numpy.random."))
-        return "random numbers in a kernel are those of entrepot.kernel.random, such as "
-               "random.uniform(seed, i, draw)";
+        return "random numbers in a kernel are those of " + named("entrepot.kernel.random") +
+               ", such as " + named("random.uniform(seed, i, draw)");
     constexpr std::string_view array_makers[] = {"array", "empty", "zeros", "ones", "full"};
     for (const std::string_view maker : array_makers)
         if (name == std::string("numpy.").append(maker))
-            return "an array of one work-item is made by private.array(shape, dtype), and one of a "
-                   "work-group by local.array(shape, dtype); then assign its elements";
+            return "an array of one work-item is made by " + named("private.array(shape, dtype)") +
+                   ", and one of a work-group by " + named("local.array(shape, dtype)") +
+                   "; then assign its elements";
     if (name.starts_with("numpy."))
         return "of NumPy's functions kernels have those of single numbers, such as numpy.sqrt; "
                "write a loop for the others" +
@@ -136,10 +138,9 @@ Value Lowering::value_of_call(const Node &node) {
                           "an array, as in p[i] = (x, y), or write a tuple");
     if (function.kind == Value::Kind::dtype)
         return call_dtype(node, function.dtype);
-    refuse(
-        callee.at,
-        function.type_name() +
-            " is not a function; kernels call functions of the table, dtypes and @func functions");
+    refuse(callee.at, function.type_name() +
+                          " is not a function; kernels call functions of the table, dtypes and " +
+                          named("@func functions"));
 }
 
 // Functions of numbers that vectors are given to as well.

@@ -83,13 +83,13 @@ std::vector<std::int64_t> Lowering::shape_of(const Node &node) {
     for (const Value &item : items) {
         const auto extent = item.is_scalar() ? build::constant_of(item.expression) : std::nullopt;
         if (!extent)
-            refuse(item.at.line ? item.at : node.at,
-                   "a shape is known when compiled: write integer literals or captured constants, "
-                   "not " +
-                       item.type_name() +
-                       "; local memory whose size is known at the launch only is an argument: give "
-                       "LocalAccessor(shape, dtype) "
-                       "there");
+            refuse(
+                item.at.line ? item.at : node.at,
+                "a shape is known when compiled: write integer literals or captured constants, "
+                "not " +
+                    item.type_name() +
+                    "; local memory whose size is known at the launch only is an argument: give " +
+                    named("LocalAccessor(shape, dtype)") + " there");
         if (*extent < 1 || __builtin_mul_overflow(count, *extent, &count) ||
             count > std::int64_t{1} << 40)
             refuse(item.at.line ? item.at : node.at,
@@ -231,8 +231,8 @@ Value Lowering::constant_array(const Node &node, std::span<const Node *const> ar
     } else {
         std::vector<const Value *> numbers;
         if (!flattened(values, numbers, made_array->shape, 0))
-            refuse(at, "constant.array takes a captured NumPy array, or a tuple of literals, but "
-                       "this is " +
+            refuse(at, named("constant.array") +
+                           " takes a captured NumPy array, or a tuple of literals, but this is " +
                            values.type_name());
         Scalar type = numbers[0]->scalar();
         for (const Value *const number : numbers) {

@@ -27,15 +27,15 @@ bool has_effect(const ir::Statement &statement) {
 }
 
 // A Python construct that kernels do not support: its name in Python's ast, its usual name, and a
-// replacement.
+// replacement. Functions of the language are enclosed as by named().
 struct Absent {
     std::string_view of_ast, words, instead;
 };
 constexpr std::string_view
-    outside = "define the function outside, decorated with @func, and call it",
+    outside = "define the function outside, decorated with \x02@func\x03, and call it",
     without_exceptions =
         "kernels have no exceptions; tell of an error through an element of an array",
-    without_lists = "use a tuple, or private.array(shape, dtype) and a loop",
+    without_lists = "use a tuple, or \x02private.array(shape, dtype)\x03 and a loop",
     waits_outside = "nothing waits in a kernel; wait for the launch's Event around it";
 constexpr Absent absent[] = {
     {"AsyncFor", "`async for` loop", waits_outside},
@@ -43,7 +43,7 @@ constexpr Absent absent[] = {
     {"AsyncWith", "`async with` statement", waits_outside},
     {"Await", "`await`", waits_outside},
     {"ClassDef", "`class` statement",
-     "write a tuple for values that belong together, and functions with @func"},
+     "write a tuple for values that belong together, and functions with \x02@func\x03"},
     {"Constant", "bytes", "write the numbers as a tuple, as in (1, 2, 3)"},
     {"Delete", "`del` statement", "leave it out; a variable lives as long as the kernel"},
     {"Dict", "dictionaries", without_lists},

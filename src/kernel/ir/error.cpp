@@ -35,8 +35,12 @@ std::string shown(const Source &function, Position at) {
 }
 
 std::string message_of(const Source &function, Position at, std::string_view message) {
-    return sentence_of(function.file, ":", at.line, ": ", message, shown(function, at));
+    return sentence_of(function.file, ":", at.line, ": ", in_language_of(function, message),
+                       shown(function, at));
 }
+
+// Enclose names in messages. Neither occurs in Python's source.
+constexpr char begin_name = '\x02', end_name = '\x03';
 
 std::string calls_to(const ir::Place &place) {
     std::string text;
@@ -48,6 +52,25 @@ std::string calls_to(const ir::Place &place) {
 }
 
 }  // namespace
+
+std::string named(std::string_view name) { return begin_name + std::string(name) + end_name; }
+
+std::string in_language_of(const Source &function, std::string_view message) {
+    std::string text;
+    while (true) {
+        const std::size_t begin = message.find(begin_name);
+        text += message.substr(0, begin);
+        if (begin == message.npos)
+            return text;
+        const std::size_t end = message.find(end_name, begin);
+        const std::string_view name = message.substr(begin + 1, end - begin - 1);
+        const auto spelling = function.spellings ? function.spellings->find(name)
+                                                 : decltype(function.spellings->end()){};
+        text +=
+            function.spellings && spelling != function.spellings->end() ? spelling->second : name;
+        message.remove_prefix(end + 1);
+    }
+}
 
 std::string_view Source::line(std::int32_t number) const {
     std::string_view rest = source;

@@ -4,9 +4,16 @@
 #include "kernel/ir/source.hpp"
 #include <entrepot/core/error.hpp>
 
+#include <string>
 #include <string_view>
 
 namespace entrepot::kernel {
+
+// A name of the language in a message, as in "write " + named("barrier()"). The message is shown
+// in the words of the function that it is about.
+std::string named(std::string_view name);
+// The message with each name as the language of the function spells it.
+std::string in_language_of(const Source &function, std::string_view message);
 
 // Error in a kernel, of kind `kernel`, with this message:
 //

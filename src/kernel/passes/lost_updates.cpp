@@ -704,13 +704,16 @@ private:
                         is_unknown ? " may satisfy the condition, and then changes" : " changes",
                         " this element of `", name, "` at the same time, and changes are lost; ");
         if (!atomic.empty())
-            text += sentence_of("write `atomic.", atomic, "(", name, ", index, value)`, or ");
+            text += sentence_of("write `", named(sentence_of("atomic.", atomic)), "(", name,
+                                ", index, value)`, or ");
         const bool reduces = atomic == "add" || atomic == "min" || atomic == "max";
         if (reduces)
-            text += in_group() ? "combine the values with `group.reduce`, or "
-                               : "reduce an array with `entrepot.kernel.reduce`, or ";
+            text += in_group()
+                        ? "combine the values with `" + named("group.reduce") + "`, or "
+                        : "reduce an array with `" + named("entrepot.kernel.reduce") + "`, or ";
         return text + sentence_of("let one work-item do it, as in `if ",
-                                  in_group() ? "get_local_id" : "get_global_id", "(0) == 0:`");
+                                  named(in_group() ? "get_local_id(0)" : "get_global_id(0)"),
+                                  " == 0:`");
     }
 
     const ir::Module &module_;

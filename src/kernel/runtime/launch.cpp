@@ -3,6 +3,7 @@
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/core/text.hpp>
+#include <kernel/ir/error.hpp>
 #include <kernel/ir/walk.hpp>
 #include <kernel/runtime/evaluator.hpp>
 #include <kernel/runtime/lost_updates.hpp>
@@ -225,7 +226,8 @@ std::string remedy(const CertainAccess &access, const ep_range &asked, const ep_
                                : " that the runtime chose, makes this access: give a local range",
                            ", make the array larger");
     if (access.array.space == Space::local)
-        return " makes this access: index local memory by get_local_id, launch fewer";
+        return in_language_of(*access.source, " makes this access: index local memory by " +
+                                                  named("get_local_id") + ", launch fewer");
     return " makes this access: launch fewer";
 }
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import entrepot as ep
 from entrepot import numba_cuda as cuda
 from entrepot.kernel import float32, int32
+from entrepot.numba_cuda.language import NUMBA_CUDA
 
 pytestmark = pytest.mark.numpy
 
@@ -259,3 +263,84 @@ def test_types_of_numba_make_a_signature():
 
     clear[1, 2](a)
     assert a.tolist() == [0, 0]
+
+
+def refusal_of(function, *arguments, threads=4, simulated=False):
+    kernel = cuda.jit(function)
+    launch = kernel.simulate if simulated else kernel
+    with pytest.raises(Exception) as raised:
+        launch[1, threads](*arguments)
+    message = str(raised.value)
+    assert "\x02" not in message
+    assert "entrepot.kernel" not in message
+    return message
+
+
+def test_lost_update_names_the_functions_of_cuda():
+    def wrong(a):
+        a[0] += 1
+
+    message = refusal_of(wrong, np.zeros(1))
+    assert "`cuda.atomic.add(a, index, value)`" in message
+    assert "`cuda.reduce`" in message
+    assert "`if cuda.grid(1) == 0:`" in message
+
+
+def test_private_array_of_numpy_names_the_functions_of_cuda():
+    def wrong(a):
+        own = np.zeros(4)
+        a[0] = own[0]
+
+    message = refusal_of(wrong, np.zeros(1))
+    assert "cuda.local.array(shape, dtype)" in message
+    assert "cuda.shared.array(shape, dtype)" in message
+
+
+def test_list_names_the_function_of_cuda():
+    def wrong(a):
+        own = [1, 2]
+        a[0] = own[0]
+
+    assert "cuda.local.array()" in refusal_of(wrong, np.zeros(1))
+
+
+def test_index_of_shared_memory_names_the_index_of_cuda():
+    def wrong(a):
+        shared = cuda.shared.array(2, "float32")
+        shared[cuda.grid(1)] = 1
+        cuda.syncthreads()
+        a[cuda.grid(1)] = shared[0]
+
+    assert "cuda.threadIdx" in refusal_of(wrong, np.zeros(4))
+
+
+def test_function_without_decorator_names_that_of_cuda():
+    def helper(x):
+        return x
+
+    def wrong(a):
+        a[0] = helper(1)
+
+    assert "put @cuda.jit(device=True) before its def" in refusal_of(wrong, np.zeros(1))
+
+
+def test_simulated_race_names_the_functions_of_cuda():
+    def wrong(a):
+        i = cuda.grid(1)
+        a[i] = a[(i + 1) % a.size]
+
+    message = refusal_of(wrong, np.zeros(4), simulated=True)
+    assert "put cuda.syncthreads() between the two" in message
+
+
+def test_names_in_messages_have_spellings_of_cuda():
+    root = Path(__file__).parents[3]
+    files = [*root.glob("src/kernel/**/*.cpp"), *root.glob("python/bind/kernel/*.cpp")]
+    literal = re.compile(r'named\("((?:[^"\\]|\\.)*)"\)|\\x02([^']*?)\\x03')
+    found = {
+        (one or other).replace('\\"', '"')
+        for file in files
+        for one, other in literal.findall(file.read_text(encoding="utf-8"))
+    }
+    assert len(found) > 10
+    assert found - {"get_local_id(0)", "get_global_id(0)"} <= set(NUMBA_CUDA.spellings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,7 @@ def test_exported_names_are_listed():
         "LaunchError",
         "MappedNDArray",
         "NotServedError",
+        "NotServedImportError",
         "Stream",
     }
     assert set(cuda.__all__) - own <= _listed()
@@ -169,3 +171,20 @@ def test_public_names_of_numba_are_all_listed():
 @pytest.mark.parametrize("module", ["driver", "error", "enums", "devicearray"])
 def test_modules_of_the_driver_are_imported_by_name(module):
     assert importlib.import_module(f"entrepot.numba_cuda.cudadrv.{module}")
+
+
+@pytest.mark.parametrize("name", ["runtime", "open_ipc_array_of_nobody", "compile_all"])
+def test_import_of_a_name_says_why_it_fails(name):
+    program = f"from entrepot.numba_cuda import jit, {name}"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    said = ran.stderr.splitlines()[-1]
+    assert said.startswith("entrepot.numba_cuda.errors.NotServedImportError: ")
+    assert name in said
+    assert ("entrepot.backends()" if name == "runtime" else "numba_cuda_names.md") in said
+
+
+def test_absent_name_is_an_attribute_that_hasattr_denies():
+    assert not hasattr(cuda, "runtime")
+    assert getattr(cuda, "runtime", 3) == 3
+    with pytest.raises(ImportError):
+        from entrepot.numba_cuda import runtime  # noqa: F401

@@ -240,7 +240,7 @@ def all_operators(a, b, out):
 
 
 def by_numba(a, b):
-    """The same operators, by Numba's compiler for the CPU, whose rules are those of CUDA."""
+    """Applies the operators by Numba's compiler for the CPU, whose rules are those of CUDA."""
     numba = pytest.importorskip("numba")
 
     @numba.njit

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import linecache
+import re
 import sys
+from types import FrameType
 
 from ..._core import KernelError
-from ..source import shown_path
+from ..source import SourceLanguage, shown_path
 
-#: A global of simulated code, by which its frames are recognized.
+#: A global of simulated code, by which its frames are recognized: the language of its source.
 MARK = "__ep_simulated__"
+
+_NAMES = re.compile("\x02(.*?)\x03")
+
+
+def named(name: str) -> str:
+    """A name of ``entrepot.kernel`` in a message, which is shown in the words of the kernel's
+    language.
+    """
+    return f"\x02{name}\x03"
+
+
+def _in_language(message: str, language: SourceLanguage) -> str:
+    return _NAMES.sub(lambda found: language.spellings.get(found[1], found[1]), message)
 
 
 class IndexKernelError(KernelError, IndexError):
@@ -24,10 +39,15 @@ class AssertionKernelError(KernelError, AssertionError):
 
 def line_of_kernel() -> tuple[str, int]:
     """File and line of the innermost frame of kernel code."""
+    frame = _frame_of_kernel()
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _frame_of_kernel() -> FrameType:
     frame = sys._getframe(1)
     while frame.f_back is not None and MARK not in frame.f_globals:
         frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
+    return frame
 
 
 def refusal(
@@ -39,5 +59,8 @@ def refusal(
 
 
 def refuse(message: str, kind: type[KernelError] = KernelError) -> KernelError:
-    """An error at the current line of the kernel."""
-    return refusal(*line_of_kernel(), message, kind)
+    """An error at the current line of the kernel, in the words of its language."""
+    frame = _frame_of_kernel()
+    language = frame.f_globals.get(MARK, SourceLanguage("entrepot.kernel"))
+    shown = _in_language(message, language)
+    return refusal(frame.f_code.co_filename, frame.f_lineno, shown, kind)

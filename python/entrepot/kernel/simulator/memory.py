@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arithmetic import converted
-from .errors import IndexKernelError, line_of_kernel, refuse
+from .errors import IndexKernelError, line_of_kernel, named, refuse
 from .groups import Item, Run
 
 
@@ -46,33 +46,25 @@ class Access(NamedTuple):
     def instead(self, other: Access, space: str) -> str:
         """Suggestion for the message of a race."""
         if self.updates and self.line == other.line:
-            atomic = (
-                "where several work-items change one element, use entrepot.kernel.atomic.add "
-                "or its like; else "
-            )
+            add = named("entrepot.kernel.atomic.add")
+            atomic = f"where several work-items change one element, use {add} or its like; else "
         else:
             atomic = ""
         return atomic + self._order(other, space)
 
     def _order(self, other: Access, space: str) -> str:
         both_write = self.write and other.write
+        atomic, grid_barrier = named("entrepot.kernel.atomic"), named("grid_barrier()")
+        own = f"let each write elements of its own, or use {atomic}"
         if self.item.group is not other.item.group:
             return (
                 "none orders work-items of different groups: "
-                + (
-                    "let each write elements of its own, or use entrepot.kernel.atomic"
-                    if both_write
-                    else "write to another array"
-                )
-                + ", or launch two kernels one after the other, or put grid_barrier() between "
-                "the two"
+                f"{own if both_write else 'write to another array'}, or launch two kernels one "
+                f"after the other, or put {grid_barrier} between the two"
             )
-        fence = f"barrier(CLK_{space.upper()}_MEM_FENCE)"
+        fence = named(f"barrier(CLK_{space.upper()}_MEM_FENCE)")
         if both_write:
-            return (
-                "let each write elements of its own, or use entrepot.kernel.atomic, "
-                f"or put {fence} between the two"
-            )
+            return f"{own}, or put {fence} between the two"
         return f"put {fence} between the two, or write to another array"
 
     def __str__(self) -> str:

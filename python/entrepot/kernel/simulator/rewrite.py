@@ -100,6 +100,7 @@ class Rewritten:
     takes_item: bool  # as in numba-dpex: the first parameter is the work-item, not an argument
     defaults: dict[str, Any]  # of the parameters that have one
     place: Place
+    language: source.SourceLanguage
 
     def bound(
         self,
@@ -114,7 +115,7 @@ class Rewritten:
         """
         known_types = known.get(self.place, Types())
         names = {name: wrap(name, value) for name, value in self.surroundings.items()}
-        names |= {MARK: True, "__builtins__": builtins}
+        names |= {MARK: self.language, "__builtins__": builtins}
         names |= {own: implementations[canonical] for own, canonical in self.operations.items()}
         names |= {_KEPT: known_types.kept, _CHOSEN: known_types.chosen}
         names |= {
@@ -173,6 +174,7 @@ def rewritten(
         takes_item,
         dict(zip(parameters[len(parameters) - len(values) :], values, strict=True)),
         _known_by(function),
+        source.language_of(function),
     )
 
 
