@@ -336,7 +336,7 @@ def test_simulated_race_names_the_functions_of_cuda():
 def test_names_in_messages_have_spellings_of_cuda():
     root = Path(__file__).parents[3]
     files = [*root.glob("src/kernel/**/*.cpp"), *root.glob("python/bind/kernel/*.cpp")]
-    literal = re.compile(r'named\("((?:[^"\\]|\\.)*)"\)|\\x02([^']*?)\\x03')
+    literal = re.compile(r"""named\("((?:[^"\\]|\\.)*)"\)|\\x02([^']*?)\\x03""")
     found = {
         (one or other).replace('\\"', '"')
         for file in files
