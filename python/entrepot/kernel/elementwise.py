@@ -130,8 +130,8 @@ class Vectorized:
         return of_numpy if isinstance(out, tuple) else of_numpy[0]
 
     def _takes(self, args: tuple[Any, ...], out: Array) -> bool:
-        """True for one result and Arrays of its shape, which need no conversions."""
-        if self._count != 1 or len(args) != len(self._names):
+        """True for one result and Arrays of its shape, which need no conversions or checks."""
+        if self._count != 1 or self._signatures or len(args) != len(self._names):
             return False
         shape = out.shape
         for each in args:
@@ -144,7 +144,7 @@ class Vectorized:
         self._run([out], operands, queue, wait=None)
 
     def _check_count(self, out: Any, operands: list[Any], device: Device) -> None:
-        if self._count is None:
+        if self._count is None or self._signatures:
             types = self._result_types(operands, device)
             self._count = len(types) if isinstance(types, tuple) else 1
         given = len(out) if isinstance(out, tuple) else 1

@@ -246,3 +246,34 @@ def test_shapes_of_four_and_more_dimensions_broadcast(device, shape, axes, repea
     y = np.arange(np.prod(extents), dtype="f8").reshape(extents)
     result = axpy(2.0, on(device, x).transpose(axes), on(device, y))
     np.testing.assert_array_equal(dppy.copy_to_host(result), 2 * x.transpose(axes) + y)
+
+
+@every_device
+@pytest.mark.parametrize("shape", [(), (0,), (1000,), (4, 6), (2, 3, 4, 5)])
+def test_repeated_call_with_arrays_and_out_writes_to_out(device, shape):
+    add = dppy.vectorize(lambda a, b: a + b)
+    x = np.arange(np.prod(shape, dtype=int), dtype="f8").reshape(shape)
+    out = on(device, np.zeros(shape))
+    for factor in (1, 2, 3):
+        assert add(on(device, x), on(device, factor * x), out=out) is out
+        np.testing.assert_array_equal(dppy.copy_to_host(out), (1 + factor) * x)
+
+
+@every_device
+def test_repeated_call_reads_operands_before_out_overwrites_them(device):
+    add = dppy.vectorize(lambda a, b: a + b)
+    size = 100_000
+    for _ in range(3):
+        x = on(device, np.ones(size))
+        add(x[:-1], x[1:], out=x[1:])
+        assert dppy.copy_to_host(x).tolist() == [1] + [2] * (size - 1)
+
+
+@every_device
+def test_repeated_call_refuses_types_without_a_signature(device):
+    add = dppy.vectorize(["float32(float32, float32)"])(lambda a, b: a + b)
+    x, out = on(device, np.ones(3, "f4")), on(device, np.zeros(3, "f4"))
+    for _ in range(2):
+        assert add(x, x, out=out) is out
+        with pytest.raises(TypeError, match=r"no signature for \(float64, float64\)"):
+            add(on(device, np.ones(3)), on(device, np.ones(3)), out=out)

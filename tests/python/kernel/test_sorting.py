@@ -180,9 +180,20 @@ def test_sorting_kernels_have_no_races(parts, monkeypatch):
 @every_device
 def test_large_sort_counts_in_words_of_64_bits(device, monkeypatch):
     monkeypatch.setattr(sorting, "uses_groups", lambda device: True)
-    monkeypatch.setattr(sorting, "MOST_IN_32_BITS", 100)
-    values = unordered("i4", 20_000)
-    assert_same_bits(values_of(sort(on(device, values))), np.sort(values))
+    monkeypatch.setattr(sorting, "MOST_IN_32_BITS", 20_000)
+    words = []
+    make = sorting._group_kernel
+
+    def recorded(name, dtype, descending, word, *rest):
+        words.append(word.name)
+        return make(name, dtype, descending, word, *rest)
+
+    monkeypatch.setattr(sorting, "_group_kernel", recorded)
+    for size, word in ((20_000, "uint32"), (20_001, "uint64")):
+        values = unordered("i4", size)
+        assert_same_bits(values_of(sort(on(device, values))), np.sort(values))
+        assert set(words) == {word}
+        words.clear()
 
 
 @every_device

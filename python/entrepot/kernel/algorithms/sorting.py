@@ -169,7 +169,7 @@ _ADD = """
 #
 # [1] Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016.
 _MOVE_GROUPS = """
-def move_groups({parameters}, totals, tickets, states, next_states, number):
+def move_groups({parameters}, totals, tickets, states, number{next_parameter}):
     own = uint32(get_local_id(0))
     ticket = local.array(1, word)
     masks = local.array({warps} * {bins}, uint32)
@@ -201,7 +201,7 @@ def move_groups({parameters}, totals, tickets, states, next_states, number):
     own_state = part * {bins} + own
     flag = word({of_all}) if part == 0 else word({of_tile})
     atomic.store(states, own_state, flag | word(count), order="relaxed")
-    next_states[own_state] = word(0)
+    {clear}
     start = group.exclusive_scan(count, "add")
     for k in range({warps}):
         numbers[k * {bins} + own] += start
@@ -337,8 +337,9 @@ def _group_kernel(
     word: Dtype,
     arrays: tuple[str, ...] = ("keys",),
     barrier: str = "",
+    has_next: bool = False,
 ) -> KernelFunction:
-    """A kernel of groups, with counts of the type ``word``."""
+    """A kernel of groups, with counts of the type ``word``, and perhaps a next pass."""
     has_order = "out_values" in arrays
     per_item = _per_item(dtype, has_order)
     passes = _passes_of(dtype)
@@ -361,6 +362,8 @@ def _group_kernel(
     text = _TEXTS[name].format(
         **sizes,
         parameters=", ".join(arrays),
+        next_parameter=", next_states" if has_next else "",
+        clear="next_states[own_state] = word(0)" if has_next else "",
         order=f"order = local.array({GROUP * per_item}, int16)" if has_order else "",
         loads=repeated(_LOAD, per_item),
         ranks=repeated(_RANK, per_item, barrier=barrier),
@@ -524,7 +527,7 @@ def _sort_in_groups(steps: list[_Step], dtype: Dtype, descending: bool, queue: Q
     zeroed = zeros((passes + tiles << BITS) + passes, word, queue=queue)
     totals, tickets = zeroed[: passes << BITS], zeroed[len(zeroed) - passes :]
     states = zeroed[passes << BITS : passes + tiles << BITS]
-    next_states = empty(tiles << BITS, word, queue=queue)
+    next_states = empty(tiles << BITS, word, queue=queue) if passes > 1 else None
     groups = min(-(-size // (GROUP * COUNTED)), queue.device.max_compute_units * GROUPS_PER_UNIT)
     count = _group_kernel("count_groups", dtype, descending, word)
     count[groups * GROUP, GROUP](steps[0].keys, totals, queue=queue, wait=False)
@@ -534,17 +537,14 @@ def _sort_in_groups(steps: list[_Step], dtype: Dtype, descending: bool, queue: Q
     last: Event
     for step in steps:
         arrays = step.arrays()
-        move = _group_kernel("move_groups", dtype, descending, word, tuple(arrays), barrier)
-        last = move[tiles * GROUP, GROUP](
-            *arrays.values(),
-            totals,
-            tickets,
-            states,
-            next_states,
-            step.number,
-            queue=queue,
-            wait=False,
+        has_next = step.number + 1 < passes
+        move = _group_kernel(
+            "move_groups", dtype, descending, word, tuple(arrays), barrier, has_next
         )
+        given = [*arrays.values(), totals, tickets, states, step.number]
+        if has_next:
+            given.append(next_states)
+        last = move[tiles * GROUP, GROUP](*given, queue=queue, wait=False)
         states, next_states = next_states, states
     return last
 

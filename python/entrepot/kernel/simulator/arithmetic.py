@@ -419,6 +419,8 @@ numpys_fmod = _met(_remainder_of_c)
 
 def bit_count(number: Any) -> Any:
     """``np.bitwise_count``, which NumPy has since 2.0."""
+    if not isinstance(number, (int, np.integer, np.bool_)):
+        raise refuse(f"{number!r} is no integer; bitwise_count counts the bits of integers")
     return np.uint8(int(number).bit_count())
 
 
