@@ -11,6 +11,7 @@
 #include "../exchange/fast_import.hpp"
 #include "../exchange/routes.hpp"
 #include "../support/errors.hpp"
+#include "../support/foreign_error.hpp"
 #include "../support/gil.hpp"
 #include "../support/interned.hpp"
 #include "../support/nb_cast.hpp"
@@ -152,6 +153,8 @@ std::string text_of(const Array &array) {
 
 Signature signature_from(PyObject *entries) {
     Signature signature;
+    if (!PyTuple_Check(entries))
+        throw Error(ErrorKind::type, "a signature is a tuple of parameters, not ", shown(entries));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(entries); ++i) {
         const char *kind = nullptr;
         PyObject *dtype = nullptr;

@@ -12,6 +12,7 @@
 #include "../support/interned.hpp"
 #include "../support/nb_cast.hpp"
 #include "../support/parameters.hpp"
+#include "../support/size_arg.hpp"
 #include "ranges.hpp"
 #include "struct_layout.hpp"
 
@@ -500,9 +501,9 @@ PyObject *max_resident_groups(PyObject *self, PyObject *const *args, Py_ssize_t 
         const auto [given, items, local] = of_resident.read(args, nargs, kwnames);
         PythonKernel *const kernel = kernel_of(self);
         const Signature signature = signature_from(given);
-        const auto work_items = nb::cast<std::uint64_t>(nb::handle(items));
-        const auto local_memory =
-            unless_none(local) ? nb::cast<std::uint64_t>(nb::handle(local)) : 0;
+        const std::uint64_t work_items = size_from(items, "work_items");
+        const std::uint64_t local_memory =
+            unless_none(local) ? size_from(local, "local_memory") : 0;
         const Queue queue = registry::current_queue();
         const VersionPtr version = current_version(kernel);
         const std::uint32_t dimensions =

@@ -429,7 +429,7 @@ class Overload:
         types = kernel_signature_of(dispatcher._with_shared(self._signature))
         threads = math.prod(_extents(blockdim, "the block"))
         with devices.current_queue():
-            most: int = kernel._max_resident_groups(types, threads, int(dynsmemsize))
+            most: int = kernel._max_resident_groups(types, threads, dynsmemsize)
         return most
 
     def __getattr__(self, name: str) -> Any:

@@ -665,19 +665,24 @@ void require_resident(const Kernel &kernel, std::uint64_t groups) {
                " of them at once: launch no more, and let each do more work in a loop");
 }
 
-ep_status kernel_resident_groups(ep_kernel, ep_device device, std::uint64_t, std::uint64_t,
-                                 std::uint64_t *groups) {
+ep_status kernel_resident_groups(ep_kernel, ep_device device, std::uint64_t,
+                                 std::uint64_t local_memory, std::uint64_t *groups) {
     return guarded([&] {
         check_device(device);
-        *groups = max_resident_groups;
+        *groups = local_memory <= max_local_memory ? max_resident_groups : 0;
     });
 }
 
-void require_independent_groups(const Kernel &kernel, const ep_cooperation *cooperation) {
-    if (cooperation != nullptr)
-        refuse(EP_UNSUPPORTED, "a graph on the host runs the groups of ", kernel.name,
-               " one after the other, and they shall wait for each other: launch it without a "
-               "graph");
+// A single group has no other to wait for.
+void require_independent_groups(const Kernel &kernel, const ep_cooperation *cooperation,
+                                std::uint64_t groups) {
+    if (cooperation == nullptr)
+        return;
+    require_no_clusters(kernel, *cooperation);
+    if (groups > 1)
+        refuse(EP_UNSUPPORTED, "a graph on the host runs the ", groups, " groups of ", kernel.name,
+               " one after the other, and they must wait for each other: launch it without a "
+               "graph, or as one group");
 }
 
 ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
@@ -720,8 +725,8 @@ private:
 StepPtr launch_step(const ep_node &node) {
     ENTREPOT_ASSERT(node.kind == EP_NODE_LAUNCH);
     const auto &of = node.of.launch;
-    require_independent_groups(object(of.kernel), of.cooperation);
     Launch launch(object(of.kernel), *of.range, of.arguments, of.count);
+    require_independent_groups(object(of.kernel), of.cooperation, launch.groups());
     return launch.groups() == 0 ? nullptr : std::make_shared<const LaunchStep>(std::move(launch));
 }
 

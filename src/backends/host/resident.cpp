@@ -1,3 +1,4 @@
+// Threads of a cooperative launch: they start together or not at all.
 #include "backends/host/resident.hpp"
 
 #include "backends/boundary.hpp"
@@ -19,9 +20,9 @@ void ResidentGroups::start() {
             decision_ = Decision::abandoned;
         }
         decided_.notify_all();
-        refuse(EP_OUT_OF_MEMORY, "a cooperative launch of ", count_,
-               " work-groups needs a thread for each, and the system has ", group,
-               " left: launch fewer groups, and let each do more work in a loop");
+        refuse(EP_DEVICE_ERROR, "a cooperative launch needs a thread for each of its ", count_,
+               " work-groups, and the system started ", group,
+               ": launch fewer groups, and let each do more work in a loop");
     }
 }
 

@@ -80,6 +80,16 @@ def test_limit_of_larger_blocks_is_no_larger(device):
     assert overload.max_cooperative_grid_blocks(32, dynsmemsize=1024) <= one
 
 
+def test_limit_of_blocks_refuses_sizes_that_are_no_sizes():
+    overload = sequential_rows.overloads[ROWS[0]]
+    with pytest.raises(ValueError, match="local_memory: -1 is negative"):
+        overload.max_cooperative_grid_blocks(32, -1)
+    with pytest.raises(TypeError, match="local_memory: an int was expected"):
+        overload.max_cooperative_grid_blocks(32, dynsmemsize=1.5)
+    with ep.device_context("host"):
+        assert overload.max_cooperative_grid_blocks(32, 1 << 40) == 0
+
+
 def test_overloads_are_those_of_the_signatures():
     made = cuda.jit(ROWS[0])(sequential_rows.py_func)
     assert list(made.overloads) == list(ROWS)

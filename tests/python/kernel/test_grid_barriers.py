@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import numpy as np
@@ -93,11 +94,12 @@ def test_two_dimensions_meet_at_a_grid_barrier(backend):
 
 @every_compiler
 def test_consecutive_launches_begin_with_a_fresh_count(backend):
-    items = GROUP * groups_for(backend)
-    rows = backend.array(np.zeros((3, items), "i4"))
-    for _ in range(5):
+    """A count that another number of groups left behind would let a group pass too early."""
+    most = GROUP * groups_for(backend)
+    for items in (most, max(most - GROUP, GROUP)) * 3:
+        rows = backend.array(np.zeros((20, items), "i4"))
         backend.launch(count_rows, items, GROUP, rows)
-    assert rows.copy_to_host().numpy()[2].tolist() == [2] * items
+        assert rows.copy_to_host().numpy()[19].tolist() == [19] * items
 
 
 @pytest.mark.host
@@ -194,3 +196,21 @@ def test_race_of_groups_without_a_grid_barrier_is_reported():
 def test_export_of_a_kernel_with_grid_barriers_is_refused(tmp_path):
     with pytest.raises(ep.KernelError, match="grid barriers"):
         count_rows.export(tmp_path / "rows.hpp", signature="void(int32[:, ::1])")
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("groups", [1, 2])
+def test_graph_on_the_host_takes_kernels_of_one_group(groups):
+    queue = ep.Queue("host")
+    rows = ep.zeros((4, GROUP * groups), "int32", queue=queue)
+    launch = count_rows[GROUP * groups, GROUP]
+    launch(rows).wait()
+    with contextlib.ExitStack() as refused:
+        if groups > 1:
+            refused.enter_context(pytest.raises(ep.DeviceError, match="runs the 2 groups of"))
+        with ep.record(queue) as graph:
+            launch(rows)
+        ep.fill(rows, 0).wait()
+        graph.replay()
+        queue.wait()
+        assert rows.numpy()[3].tolist() == [3] * GROUP

@@ -526,7 +526,7 @@ def _sort_in_groups(steps: list[_Step], dtype: Dtype, descending: bool, queue: Q
     word = Dtype("uint32" if size <= MOST_IN_32_BITS else "uint64")
     zeroed = zeros((passes + tiles << BITS) + passes, word, queue=queue)
     totals, tickets = zeroed[: passes << BITS], zeroed[len(zeroed) - passes :]
-    states = zeroed[passes << BITS : passes + tiles << BITS]
+    states: Array | None = zeroed[passes << BITS : passes + tiles << BITS]
     next_states = empty(tiles << BITS, word, queue=queue) if passes > 1 else None
     groups = min(-(-size // (GROUP * COUNTED)), queue.device.max_compute_units * GROUPS_PER_UNIT)
     count = _group_kernel("count_groups", dtype, descending, word)
