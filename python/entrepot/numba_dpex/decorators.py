@@ -15,7 +15,7 @@ from ..kernel.functions import DeviceFunction, KernelFunction
 from ..kernel.language import Item
 from ..kernel.ranges import NdRange, Range
 from ..kernel.signatures import Signature, kernel_signature_of
-from ..kernel.source import remember
+from ..kernel.source import SourceLanguage, remember, set_language
 from .errors import (
     IllegalRangeValueError,
     InvalidKernelLaunchArgsError,
@@ -36,6 +36,9 @@ from .types import (
     parts_of,
     without_items,
 )
+
+#: Its names are those of ``entrepot.kernel``, and its types those of Numba.
+NUMBA_DPEX = SourceLanguage("numba-dpex", "numba")
 
 #: Options of numba's compiler, which decide nothing here.
 _WITHOUT_EFFECT = frozenset(
@@ -148,6 +151,7 @@ def _with_item(function: FunctionType) -> FunctionType:
 
 def _made(function: FunctionType, chosen: dict[str, Any]) -> Kernel:
     remember(function)
+    set_language(function, NUMBA_DPEX)
     debug = chosen.get("debug", os.environ.get("ENTREPOT_KERNEL_DEBUG", "0") not in ("", "0"))
     made = Kernel(function, signatures=chosen.get("signatures"), debug=debug)
     made._chosen = chosen
@@ -270,9 +274,15 @@ def device_func(function_or_signature: Any = None, **options: Any) -> Any:
     """
     _chosen_of("device_func", options)
     if isinstance(function_or_signature, FunctionType):
-        return DeviceFunction(function_or_signature)
+        return _device_function(function_or_signature)
     _signatures_in(function_or_signature, "device_func")
-    return functions.func
+    return _device_function
+
+
+def _device_function(function: FunctionType) -> DeviceFunction:
+    made = functions.func(function)
+    set_language(function, NUMBA_DPEX)
+    return made
 
 
 #: The name of 0.21.

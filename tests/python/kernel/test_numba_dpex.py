@@ -624,3 +624,24 @@ def test_modules_have_their_names(module):
     imported = importlib.import_module(f"entrepot.numba_dpex.{module}")
     assert all(hasattr(imported, name) for name in imported.__all__)
     assert set(dpex.__all__) <= set(dir(dpex))
+
+
+@dpex.device_func
+def half_of(x):
+    return x * 0.5
+
+
+@dpex.kernel
+def with_types_of_numba(item: kapi.Item, a, out):
+    total = 0
+    for i in range(a.size):
+        total += a[i]
+    out[0] = total
+    out[1] = a[0] + a[1]
+    out[2] = half_of(a[0])
+
+
+@every_backend
+def test_numbers_have_the_types_of_numba(backend):
+    _, out = backend.run(with_types_of_numba, 1, None, np.full(10, 201, "u1"), np.zeros(3))
+    assert out.tolist() == [2010, 402, 100.5]
