@@ -40,7 +40,8 @@ std::string message_of(const Source &function, Position at, std::string_view mes
 }
 
 // Enclose names in messages. Neither occurs in Python's source.
-constexpr char begin_name = '\x02', end_name = '\x03';
+constexpr char begin_name = '\x02';
+constexpr char end_name = '\x03';
 
 std::string calls_to(const ir::Place &place) {
     std::string text;

@@ -9,8 +9,11 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
+#include <thread>
+#include <vector>
 
 using namespace entrepot;
 
@@ -170,6 +173,24 @@ TEST_CASE("reversed array is pinned from its lowest element") {
     CHECK(fake::world().pinned.begin()->first ==
           reinterpret_cast<std::uintptr_t>(numbers.values.data()));
     CHECK(fake::world().pinned.begin()->second.bytes == sizeof numbers.values);
+}
+
+TEST_CASE("threads share one registration and the last one ends it") {
+    HostNumbers numbers;
+    const Array array = numbers.array();
+    fake::device().default_context();
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong = 0;  // doctest's assertions would serialize the threads
+    for (int i = 0; i < 4; ++i)
+        threads.emplace_back([&] {
+            for (int round = 0; round < 200; ++round)
+                wrong += pin(array, fake::device()).data() != array.data();
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    CHECK(wrong == 0);
+    CHECK(fake::world().pinned.empty());
+    CHECK(!array.memory().is_shared());
 }
 
 TEST_CASE("device memory is refused and host-accessible memory stays as it is") {
