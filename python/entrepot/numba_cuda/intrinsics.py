@@ -243,8 +243,7 @@ def _own_bit() -> ast.expr:
 
 
 def _ballot(condition: ast.expr) -> ast.expr:
-    own = chosen(condition, _own_bit(), call(language.uint32, 0))
-    return call(language.sub_group.reduce, own, "or")
+    return call(language.uint32, call(language.sub_group.ballot, condition))
 
 
 def _all_equal(given: Given) -> ast.expr:
