@@ -28,7 +28,7 @@ def produce(frames, how: str) -> None:
                 frame = ep.full(SHAPE, number, "float32", device="host")
         frames.put(frame)
     frames.put(None)
-    transport.multiprocessing.wait_until_opened()  # the memory is this process's until then
+    # At its end, the process waits until its frames have been opened.
 
 
 def consume(how: str) -> float:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, SupportsIndex
+from typing import Any, Literal, NamedTuple, NoReturn, SupportsIndex
 
 from . import _core, leases
 
@@ -25,23 +26,39 @@ HOLD = 60.0
 
 
 class Policy(NamedTuple):
-    """How arrays are pickled: the name of the policy, and the seconds that 'share' holds memory."""
+    """How arrays are pickled."""
 
     name: str
-    hold: float = HOLD
+    hold: float = HOLD  # seconds that 'share' holds memory
+    engine: str = ""  # the module of entrepot.transport that sets it, for messages
+    ends_by_report: bool = True  # False if a pickle has several receivers
+    defers_errors: bool = False  # True if an error of unpickling would end the receiver
+
+    @property
+    def otherwise(self) -> str:
+        """Advice for memory that cannot be shared."""
+        if self.engine:
+            return f"or call entrepot.transport.{self.engine}.enable with the policy 'copy'"
+        return "or pickle the array with the policy 'copy'"
 
 
-REFUSE = Policy("refuse")
-_policy: ContextVar[Policy] = ContextVar("entrepot.pickling", default=REFUSE)
+_policy: ContextVar[Policy | None] = ContextVar("entrepot.pickling", default=None)
+#: The leases of a call of ``dumps``, which ends them if it fails.
+_leases: ContextVar[list[leases.Lease] | None] = ContextVar("entrepot.leases", default=None)
 
 
-def policy_from(name: object, hold: float = HOLD) -> Policy:
+def chosen() -> Policy | None:
+    """The policy that the program has set for the context, None without any."""
+    return _policy.get()
+
+
+def policy_from(name: object, hold: float = HOLD, **details: Any) -> Policy:
     """The policy of that name. Raises ValueError for other names and for times below zero."""
     if name not in ("share", "copy", "refuse"):
         raise ValueError(f"the policy {name!r} is not known: use 'share', 'copy' or 'refuse'")
     if not hold >= 0:
         raise ValueError(f"hold={hold!r}: a number of seconds is needed, 0 or more")
-    return Policy(name, float(hold))
+    return Policy(name, float(hold), **details)
 
 
 def pickling(policy: _PolicyName, *, hold: float = HOLD) -> contextlib.AbstractContextManager[None]:
@@ -51,8 +68,8 @@ def pickling(policy: _PolicyName, *, hold: float = HOLD) -> contextlib.AbstractC
     asyncio. Without a block, it is 'refuse'.
 
     A pickle with the policy 'share' contains a handle. The memory has to come from
-    ``entrepot.memory.shareable()``. Pickling waits for pending writes. This process holds the
-    memory until the first of these:
+    ``entrepot.memory.shareable()``. Pickling waits for pending work on the memory. This process
+    holds the memory until the first of these:
 
     - A process of this machine has unpickled the array. It then holds the memory by itself.
     - ``hold`` seconds are over.
@@ -100,6 +117,22 @@ def in_block(policy: Policy) -> Iterator[None]:
         yield
     finally:
         _policy.reset(token)
+
+
+@contextlib.contextmanager
+def in_call(policy: Policy) -> Iterator[None]:
+    """``in_block`` for one pickle. If the block fails, the leases of its handles end."""
+    made: list[leases.Lease] = []
+    token = _leases.set(made)
+    try:
+        with in_block(policy):
+            yield
+    except BaseException:
+        for lease in made:
+            leases.take(lease)
+        raise
+    finally:
+        _leases.reset(token)
 
 
 def dumps(
@@ -150,7 +183,7 @@ def dumps(
     >>> same.data_ptr == array.data_ptr  # no copy was made
     True
     """
-    with pickling(policy, hold=hold):
+    with in_call(policy_from(policy, hold)):
         return pickle.dumps(
             obj,
             pickle.HIGHEST_PROTOCOL if protocol is None else protocol,
@@ -165,15 +198,30 @@ def reduce(
 
     The default is the policy of the context.
     """
-    name, seconds = policy or _policy.get()
-    if name == "share":
-        return _reduce_shared(array, seconds)
-    if name == "copy":
+    policy = policy or _policy.get() or Policy("refuse")
+    if policy.name == "share":
+        return _reduce_shared(array, policy)
+    if policy.name == "copy":
         return _reduce_copied(array, protocol.__index__())
+    _refuse(policy)
+
+
+def _refuse(policy: Policy) -> NoReturn:
+    if policy.engine:
+        raise TypeError(
+            f"cannot pickle an entrepot.Array: entrepot.transport.{policy.engine} is enabled with "
+            "the policy 'refuse'. Enable it with 'share' or 'copy'"
+        )
+    advice = ""
+    if threading.current_thread() is not threading.main_thread():
+        advice = (
+            ". A policy holds for one thread: for queues and pools, which pickle in others, call "
+            "entrepot.transport.enable('multiprocessing')"
+        )
     raise TypeError(
         "cannot pickle an entrepot.Array: no policy says what its pickle contains. Pickle it in "
         "`with entrepot.pickling('copy'):` for its elements, or with 'share' for a handle of its "
-        "memory"
+        f"memory{advice}"
     )
 
 
@@ -253,7 +301,7 @@ def unpacked(
         elements = elements.to()  # a buffer may begin at any byte
     elements = elements.view(dtype)
     if device != "host":
-        elements = _on_device(elements, device, kind)
+        elements = elements.to(_device(device), kind=kind)
     return arranged(elements, shape, axes, read_only)
 
 
@@ -267,15 +315,14 @@ def arranged(
     return ordered.transpose(sorted(range(len(axes)), key=axes.__getitem__))
 
 
-def _on_device(elements: _core.Array, device: str, kind: str) -> _core.Array:
+def _device(name: str) -> _core.Device:
     try:
-        place = _core.device(device)
+        return _core.device(name)
     except _core.DeviceError as error:
         raise _core.DeviceError(
-            f"the pickled array was in memory of {device}, which this process does not have: "
-            f"{error}. Pickle array.copy_to_host() for a process without the device"
+            f"the pickled array was on {name}, which this process does not have: {error}. Pickle "
+            "array.copy_to_host() for a process without the device"
         ) from None
-    return elements.to(place, kind=kind)
 
 
 # ---------------------------------------------------------------- share
@@ -295,58 +342,135 @@ def machine() -> str:
     return _machine
 
 
-def handle_of(array: _core.Array) -> bytes:
+class Shared(NamedTuple):
+    """An array that other processes can open. Plain data, for a pickle or a message."""
+
+    handle: bytes
+    machine: str
+    #: The array's device, which differs from that of the handle for a view of host memory.
+    device: str
+
+
+def shared(array: _core.Array, otherwise: str) -> Shared:
     """A handle that stays valid while any process holds the memory.
 
-    Raises ExchangeError for other memory, with the policy that takes it.
+    It waits for pending work on the memory that an access by the receiver would conflict with.
+    Raises ExchangeError for memory that cannot be shared, with the advice ``otherwise``.
     """
-    if array.owner is not None and array.device.backend != "host":
+    if array.owner is not None and array.kind == "device":
         # Such memory has to stay allocated while another process uses it, which no lease covers.
         raise _core.ExchangeError(
             "share: the memory was allocated on a device by another library, and has to stay "
-            "allocated while another process uses it. Send array.share() and hold the array, or "
-            "pickle it with the policy 'copy'"
+            f"allocated while another process uses it. Send array.share() and hold the array, "
+            f"{otherwise}"
         )
     try:
-        return bytes(array.share())
+        handle = bytes(array.share())
     except _core.ExchangeError as error:
-        raise _core.ExchangeError(f"{error}; or pickle the array with the policy 'copy'") from None
+        raise _core.ExchangeError(f"{error}; {otherwise}") from None
+    # share() waits for writes. The receiver may write as well if the array is not read-only.
+    _core._synchronize_for_host(array)
+    return Shared(handle, machine(), str(array.device))
 
 
-def open_handle(handle: bytes, where: str) -> _core.Array:
-    """The array of a handle that was made on the machine ``where``, without a copy.
+def open_shared(handle: bytes, where: str, device: str) -> _core.Array:
+    """The array of ``Shared``, without a copy.
 
-    Raises ExchangeError on another machine, and if the memory has been released.
+    Raises ExchangeError on another machine, and if the memory has been released. Raises DeviceError
+    if the process has no device of that name.
     """
     if where != machine():
         raise _core.ExchangeError(
             "the array was shared on another machine or in another network namespace. Pickle it "
             "with the policy 'copy'"
         )
-    return _core.ArrayHandle(handle).open()
+    array = _core.ArrayHandle(handle).open()
+    # Devices of one backend may have other names in this process.
+    if device.partition(":")[0] != array.device.backend:
+        return _core.asarray(array, device=_device(device))
+    return array
 
 
 def _reduce_shared(
-    array: _core.Array, seconds: float
-) -> tuple[Callable[..., _core.Array], tuple[Any, ...]]:
-    return opened, (*shared(array, seconds), seconds)
+    array: _core.Array, policy: Policy
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    made = leased(array, policy)
+    return (opened_or_unavailable if policy.defers_errors else opened), made
 
 
-def shared(array: _core.Array, seconds: float) -> tuple[bytes, str, leases.Lease]:
-    """A handle, the machine, and a lease of the memory. Raises as ``handle_of`` does."""
-    return handle_of(array), machine(), leases.hold(array, seconds)
+def leased(
+    array: _core.Array, policy: Policy
+) -> tuple[tuple[bytes, str, str], tuple[bytes, bytes] | None, float]:
+    """The arguments of ``opened``, without a lease if no receiver ends it.
+
+    Raises as ``shared`` does.
+    """
+    made = shared(array, policy.otherwise)
+    lease = leases.hold(array, policy.hold, ends_by_report=policy.ends_by_report)
+    if (of_call := _leases.get()) is not None:
+        of_call.append(lease)
+    # Plain tuples have shorter pickles.
+    reported = (lease.address, lease.token) if policy.ends_by_report else None
+    return (made.handle, made.machine, made.device), reported, policy.hold
 
 
-def opened(handle: bytes, where: str, lease: leases.Lease, seconds: float) -> _core.Array:
-    """The array of ``shared``, without a copy. Raises as ``open_handle`` does."""
-    if (own := leases.take(lease)) is not None:
+def opened(
+    shared: tuple[bytes, str, str], lease: tuple[bytes, bytes] | None, seconds: float
+) -> _core.Array:
+    """The array of ``leased``, without a copy. Raises as ``open_shared`` does."""
+    if lease and (own := leases.take(leases.Lease(*lease))) is not None:
         return own[...]
     try:
-        array = open_handle(handle, where)
+        array = open_shared(*shared)
     except _core.ExchangeError as error:
+        if "has released" not in str(error) and "has ended" not in str(error):
+            raise
         raise _core.ExchangeError(
             f"{error}. A pickled handle holds the memory for {seconds:g} seconds, and until it is "
             "unpickled for the first time: pass a larger hold=, or hold the array"
         ) from None
-    leases.report(lease)
+    if lease:
+        leases.report(leases.Lease(*lease))
     return array
+
+
+def opened_or_unavailable(
+    shared: tuple[bytes, str, str], lease: tuple[bytes, bytes] | None, seconds: float
+) -> _core.Array | UnavailableArray:
+    """``opened``, or an object that raises its error on use.
+
+    A pool of multiprocessing unpickles outside of its tasks. An error there ends its worker or the
+    thread that receives results, and the pool hangs.
+    """
+    try:
+        return opened(shared, lease, seconds)
+    except (_core.ExchangeError, _core.DeviceError) as error:
+        return UnavailableArray(error)
+
+
+class UnavailableArray:
+    """Stands for an array whose memory could not be opened. Each use raises the error."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self, error: Exception) -> None:
+        object.__setattr__(self, "_error", error)
+
+    def __getattribute__(self, name: str) -> NoReturn:
+        _raise(self)
+
+    def __repr__(self) -> str:
+        error = object.__getattribute__(self, "_error")
+        return f"<entrepot.UnavailableArray: {type(error).__name__}: {error}>"
+
+
+def _raise(array: UnavailableArray, *_: object) -> NoReturn:
+    error = object.__getattribute__(array, "_error")
+    raise type(error)(str(error))
+
+
+# Python looks these up in the type.
+for _name in (
+    "bool complex eq float format ge getitem gt hash int iter le len lt ne setattr setitem str"
+).split():
+    setattr(UnavailableArray, f"__{_name}__", _raise)

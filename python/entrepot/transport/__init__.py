@@ -6,6 +6,7 @@ package or its modules imports no library. Scheduling, routing and retries stay 
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Enabled", "disable", "enable"]
 
 _ENGINES = ("dask", "joblib", "mpi", "multiprocessing", "ray")
-#: Modules without ``enable``: they lend memory for transfers.
-_LENDING = ("nixl", "ucxx")
+#: Modules without ``enable``: they expose memory for transfers.
+_EXPOSING = ("nixl", "ucxx")
 
 
 def enable(*engines: str) -> Enabled:
@@ -38,19 +39,21 @@ def enable(*engines: str) -> Enabled:
     Parameters
     ----------
     *engines : {'dask', 'joblib', 'mpi', 'multiprocessing', 'ray'}
-        The libraries. If one is enabled already, its options become the default ones.
+        The libraries. The options are the default ones until this call is disabled, or until
+        another call of ``enable``.
 
     Returns
     -------
     Enabled
-        The libraries that were not enabled before. ``with`` disables them at the end of the block.
+        The libraries. ``with`` disables this call at the end of the block: options of an earlier
+        call apply again.
 
     Raises
     ------
     ValueError
         If a name is not known.
     ModuleNotFoundError
-        If a library is not installed. Those before it stay enabled.
+        If a library is not installed. The call has then enabled nothing.
 
     Examples
     --------
@@ -59,7 +62,10 @@ def enable(*engines: str) -> Enabled:
     ...     enabled.engines
     ('multiprocessing',)
     """
-    return together([module.enable() for module in _modules(engines)])
+    with ExitStack() as undo:
+        parts = [undo.enter_context(module.enable()) for module in _modules(engines)]
+        undo.pop_all()
+    return together(parts)
 
 
 def disable(*engines: str) -> None:
@@ -95,10 +101,10 @@ def _modules(engines: tuple[str, ...]) -> list[Any]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in (*_ENGINES, *_LENDING):
+    if name in (*_ENGINES, *_EXPOSING):
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ENGINES, *_LENDING])
+    return sorted([*__all__, *_ENGINES, *_EXPOSING])

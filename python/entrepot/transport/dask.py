@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .. import leases, pickles
+from .. import pickles
 from .._core import Array, ExchangeError, _synchronize_for_host, asarray
 from .engine import Enabled, Engine
 
@@ -19,6 +19,9 @@ __all__ = ["disable", "enable"]
 #: distributed pickles with protocol 4 on connections of the scheduler, for workers with an older
 #: Python. Between workers and clients, it uses the highest protocol of both.
 _PROTOCOL_BETWEEN_WORKERS = 5
+
+#: Pickles within connections of the scheduler have protocol 4.
+_PROTOCOL_OF_CLOUDPICKLE = 4
 
 _INSIDE_A_PICKLE: Any = object()
 
@@ -36,29 +39,35 @@ def _is_direct(context: dict[str, Any] | None) -> bool:
 
 def _serialize(array: Array, context: Any = _INSIDE_A_PICKLE) -> tuple[dict[str, Any], list[Any]]:
     options = _enabled_options()
-    if context is not _INSIDE_A_PICKLE and _is_direct(context):
-        try:
-            # Read-only, because a task of the sender may still use the memory.
-            handle, where, lease = pickles.shared(array.broadcast_to(array.shape), options["hold"])
-        except ExchangeError:
-            pass  # memory that cannot be shared is sent as frames, as to another machine
-        else:
-            return {
-                "handle": handle,
-                "machine": where,
-                "lease": tuple(lease),
-                "hold": options["hold"],
-            }, []
+    # Read-only, because a task of the sender may still use the memory. Copies are read-only too, so
+    # that a task does not depend on the place of its worker.
+    array = array.broadcast_to(array.shape)
+    if context is not _INSIDE_A_PICKLE and _is_direct(context) and _is_shareable(array):
+        policy = pickles.Policy("share", options["hold"], engine="dask")
+        return {"shared": pickles.leased(array, policy)}, []
     data, *described = pickles.packed(array)
     view = memoryview(data)
     # A pickle of another object contains these frames, and cannot contain a memoryview.
     return {"packed": described}, [bytearray(view) if context is _INSIDE_A_PICKLE else view]
 
 
+def _is_shareable(array: Array) -> bool:
+    """False for memory that other processes cannot open, by its allocation."""
+    if array.owner is not None and array.kind == "device":
+        return False
+    try:
+        array.share()
+    except ExchangeError as error:
+        # The core refuses such memory with this prefix. Other errors have other ones.
+        if str(error).startswith("share: "):
+            return False
+        raise
+    return True
+
+
 def _deserialize(header: dict[str, Any], frames: list[Any]) -> Array:
-    if "handle" in header:
-        lease = leases.Lease(*header["lease"])
-        return pickles.opened(header["handle"], header["machine"], lease, header["hold"])
+    if "shared" in header:
+        return pickles.opened(*header["shared"])
     dtype, shape, axes, *rest = header["packed"]
     return pickles.unpacked(frames[0], dtype, tuple(shape), tuple(axes), *rest)
 
@@ -68,7 +77,7 @@ def _serialize_for_cuda(array: Array) -> tuple[dict[str, Any], list[Any]]:
     _enabled_options()
     if array.device.backend != "cuda" or array.kind != "device":
         raise NotImplementedError("this is not device memory of CUDA")
-    data, *described = pickles.packed(array, on_host=False)
+    data, *described = pickles.packed(array.broadcast_to(array.shape), on_host=False)
     _synchronize_for_host(data)  # the comm asks for no order
     return {"packed": described}, [data]
 
@@ -97,14 +106,23 @@ def _install(hold: float) -> None:
     cuda.cuda_deserialize.register(Array)(_deserialize_for_cuda)
     import_module("dask.sizeof").sizeof.register(Array)(_bytes_of)
     # For arrays in functions and in objects of classes that the workers do not import.
-    _cloud_pickler().dispatch_table[Array] = _reduce
+    reducers = _cloud_pickler().dispatch_table
+    if reducers.get(Array) is not _reduce:
+        _earlier_reducer.append(reducers.get(Array))
+        reducers[Array] = _reduce
 
 
 def _cloud_pickler() -> Any:
     return import_module("cloudpickle").CloudPickler
 
 
+#: The program's own reducer for arrays in cloudpickle, or None, while ``_reduce`` replaces it.
+_earlier_reducer: list[Any] = []
+
+
 def _reduce(array: Array) -> tuple[Any, ...]:
+    if (policy := pickles.chosen()) is not None:
+        return pickles.reduce(array, _PROTOCOL_OF_CLOUDPICKLE, policy)
     return _deserialize, _serialize(array)
 
 
@@ -114,7 +132,13 @@ def _bytes_of(array: Array) -> int:
 
 def _remove() -> None:
     # Dask has no call that removes a serializer. Those here look at the options of the engine.
-    _cloud_pickler().dispatch_table.pop(Array, None)
+    reducers = _cloud_pickler().dispatch_table
+    earlier = _earlier_reducer.pop() if _earlier_reducer else None
+    if reducers.get(Array) is _reduce:
+        if earlier is None:
+            del reducers[Array]
+        else:
+            reducers[Array] = earlier
 
 
 _engine = Engine("dask", _install, _remove)
@@ -127,9 +151,10 @@ def enable(*, hold: float = pickles.HOLD) -> Enabled:
     ``client.register_worker_callbacks(entrepot.transport.dask.enable)``, or with
     ``--preload entrepot.transport.dask``. The scheduler does not need it.
 
-    Memory of ``entrepot.memory.shareable()`` is not copied between workers of one machine. The
-    received array is read-only there. Other memory is copied, and so is what passes the scheduler.
-    Arrays inside other objects are copied into their pickles, by cloudpickle as well.
+    Memory of ``entrepot.memory.shareable()`` is not copied between workers of one machine. Other
+    memory is copied, and so is what passes the scheduler. Received arrays are read-only.
+    Arrays inside other objects are copied into their pickles, by cloudpickle as well. A policy of
+    ``entrepot.pickling`` applies to cloudpickle instead.
     Device memory of CUDA is sent without the host where the comm can do so (distributed-ucxx).
 
     Parameters

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
@@ -15,10 +17,19 @@ if TYPE_CHECKING:
 __all__ = ["Enabled", "Engine", "together"]
 
 
-class Engine:
-    """The state of one library in this process: its options, if it is enabled.
+class _Call:
+    """One call of ``enable``, in the engine's stack until it is disabled."""
 
-    Thread-safe: ``_lock`` guards ``_options``, and is held while the library is changed.
+    def __init__(self, engine: Engine, options: dict[str, Any]) -> None:
+        self.engine = engine
+        self.options = options
+
+
+class Engine:
+    """The state of one library in this process: the calls of ``enable`` that are in effect.
+
+    The options are those of the last one. Thread-safe: ``_lock`` guards ``_calls``, and is held
+    while the library is changed.
     """
 
     def __init__(self, name: str, install: Callable[..., None], remove: Callable[[], None]) -> None:
@@ -26,44 +37,77 @@ class Engine:
         self._install = install
         self._remove = remove
         self._lock = threading.Lock()
-        self._options: dict[str, Any] | None = None  # of the last call; None if not enabled
+        self._calls: list[_Call] = []
+        _engines.add(self)
 
     def enable(self, **options: Any) -> Enabled:
         with self._lock:
-            was_enabled = self._options is not None
-            if self._options != options:
+            if self.options != options:
                 self._install(**options)
-                self._options = options
-        return Enabled([] if was_enabled else [self])
+            call = _Call(self, options)
+            self._calls.append(call)
+        return Enabled([call])
 
     def disable(self) -> None:
+        """End all calls of ``enable``."""
         with self._lock:
-            if self._options is not None:
+            if self._calls:
                 self._remove()
-                self._options = None
+                self._calls.clear()
+
+    def end(self, call: _Call) -> None:
+        """End one call. The options of the last one that is left come into effect."""
+        with self._lock:
+            if call not in self._calls:
+                return
+            left = [each for each in self._calls if each is not call]
+            if not left:
+                self._remove()
+            elif left[-1].options != self.options:
+                self._install(**left[-1].options)
+            self._calls = left
+
+    def reset_lock(self) -> None:
+        """In a forked child: another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
 
     @property
     def options(self) -> dict[str, Any] | None:
-        """Those of the last call of ``enable``, None if the library is not enabled."""
-        return self._options
+        """Those of the last call of ``enable`` that is in effect, None if there is no call."""
+        calls = self._calls
+        return calls[-1].options if calls else None
+
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def _reset_after_fork() -> None:
+    for engine in _engines:
+        engine.reset_lock()
+
+
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 class Enabled:
-    """The engines that one call of ``enable`` has enabled, without those that were before.
+    """The engines that one call of ``enable`` has enabled.
 
-    In a ``with`` statement, it disables them at the end of the block.
+    In a ``with`` statement, the call ends with the block.
     """
 
-    def __init__(self, engines: Sequence[Any]) -> None:
-        self._engines: tuple[Engine, ...] = tuple(engines)
+    def __init__(self, calls: Sequence[Any]) -> None:
+        self._calls: tuple[_Call, ...] = tuple(calls)
 
     @property
     def engines(self) -> tuple[str, ...]:
         """Their names."""
-        return tuple(engine.name for engine in self._engines)
+        return tuple(call.engine.name for call in self._calls)
 
     def disable(self) -> None:
-        """Disable these engines. May be called again, which is a no-op.
+        """End the call. May be called again, which is a no-op.
+
+        Options of other calls that are in effect apply again. Without any, the engines are
+        disabled.
 
         Examples
         --------
@@ -71,8 +115,8 @@ class Enabled:
         >>> enabled = transport.enable("multiprocessing")
         >>> enabled.disable()
         """
-        for engine in self._engines:
-            engine.disable()
+        for call in self._calls:
+            call.engine.end(call)
 
     def __enter__(self) -> Self:
         return self
@@ -89,9 +133,9 @@ class Enabled:
         return Enabled, ([],)  # in another process, it has enabled nothing
 
     def __repr__(self) -> str:
-        return f"<entrepot.transport.Enabled {', '.join(self.engines) or 'nothing new'}>"
+        return f"<entrepot.transport.Enabled {', '.join(self.engines) or 'nothing'}>"
 
 
 def together(parts: Sequence[Enabled]) -> Enabled:
     """All that the parts have enabled, as one."""
-    return Enabled([engine for part in parts for engine in part._engines])
+    return Enabled([call for part in parts for call in part._calls])

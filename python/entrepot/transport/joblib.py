@@ -21,7 +21,7 @@ def _reduction() -> Any:
 
 
 def _install(policy: pickles._PolicyName, hold: float) -> None:
-    chosen = pickles.policy_from(policy, hold)
+    chosen = pickles.policy_from(policy, hold, engine="joblib", defers_errors=True)
     _reduction().register(Array, partial(pickles.reduce, protocol=_PROTOCOL, policy=chosen))
 
 
@@ -41,7 +41,9 @@ def enable(policy: pickles._PolicyName = "share", *, hold: float = pickles.HOLD)
     """Pickle arrays that joblib passes to its processes by a policy.
 
     For results of workers, pass ``initializer=entrepot.transport.enable, initargs=("joblib",)`` to
-    ``joblib.Parallel``. It does not affect files of ``joblib.dump``: use ``entrepot.pickling``.
+    ``joblib.Parallel``. If the memory is not available when an array is received, each use of that
+    array raises ExchangeError. It does not affect files of ``joblib.dump``: use
+    ``entrepot.pickling``.
 
     Parameters
     ----------

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import pickle
-from collections.abc import Callable, Iterator
+import gc
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 from .. import pickles
 from .._core import Array, ExchangeError, _synchronize_for_host
 from .engine import Enabled, Engine
-from .lending import require_contiguous
+from .exposing import require_contiguous
 
 __all__ = ["disable", "enable", "lent"]
 
@@ -110,24 +110,40 @@ def _device_kinds(comm: Any) -> set[str]:
 _KINDS = {"cuda": "cuda", "rocm": "hip", "level_zero": "level_zero"}
 
 
+#: Functions and protocols that the picklers had before this module was enabled.
+_earlier: list[tuple[Any, Any, Any]] = []
+
+
 def _install(policy: pickles._PolicyName, hold: float) -> None:
-    chosen = pickles.policy_from(policy, hold)
+    # A collective message pickles once for many receivers, so no report can end the lease.
+    chosen = pickles.policy_from(policy, hold, engine="mpi", ends_by_report=False)
+    picklers = _picklers()
+    if not _earlier:
+        _earlier.extend(_functions_of(pickler) for pickler in picklers)
+    for pickler, (dumps, loads, protocol) in zip(picklers, _earlier, strict=True):
+        pickler.__init__(_by_policy(dumps, chosen), loads, protocol)
 
-    def dumps(
-        obj: object,
-        protocol: int = pickle.HIGHEST_PROTOCOL,
-        buffer_callback: Callable[[pickle.PickleBuffer], object] | None = None,
-    ) -> bytes:
-        with pickles.in_block(chosen):
-            return pickle.dumps(obj, protocol, buffer_callback=buffer_callback)
 
-    for pickler in _picklers():
-        pickler.__init__(dumps, pickle.loads, pickle.HIGHEST_PROTOCOL)
+def _by_policy(dumps: Any, policy: pickles.Policy) -> Any:
+    def dumps_by_policy(*args: Any, **kwargs: Any) -> Any:
+        with pickles.in_call(policy):
+            return dumps(*args, **kwargs)
+
+    return dumps_by_policy
+
+
+def _functions_of(pickler: Any) -> tuple[Any, Any, Any]:
+    """The functions and the protocol of mpi4py's pickler, which has attributes for the latter
+    alone.
+    """
+    dumps, loads = (each for each in gc.get_referents(pickler) if callable(each))
+    return dumps, loads, pickler.PROTOCOL
 
 
 def _remove() -> None:
-    for pickler in _picklers():
-        pickler.__init__()  # mpi4py's own functions
+    for pickler, functions in zip(_picklers(), _earlier, strict=True):
+        pickler.__init__(*functions)
+    _earlier.clear()
 
 
 def _picklers() -> list[Any]:
@@ -140,7 +156,11 @@ _engine = Engine("mpi", _install, _remove)
 def enable(policy: pickles._PolicyName = "copy", *, hold: float = pickles.HOLD) -> Enabled:
     """Pickle arrays in mpi4py's messages of objects (``comm.send``, ``mpi4py.util.pkl5``).
 
-    It replaces functions that the program has set in ``mpi4py.MPI.pickle``.
+    Functions that the program has set in ``mpi4py.MPI.pickle`` before are called with the policy.
+
+    A message may have several receivers, as in ``comm.bcast``. With 'share', the sender therefore
+    holds the memory for ``hold`` seconds after each message. It has to run until all ranks have
+    received the array.
 
     Parameters
     ----------
@@ -148,7 +168,7 @@ def enable(policy: pickles._PolicyName = "copy", *, hold: float = pickles.HOLD) 
         See ``entrepot.pickling``. The default is 'copy', because ranks may be on other machines.
         ``mpi4py.util.pkl5`` passes host memory out of band, without a copy.
     hold : float, optional
-        Seconds that memory is held for its receiver. The default is 60.
+        Seconds that 'share' holds the memory. The default is 60.
 
     Returns
     -------
@@ -171,7 +191,7 @@ def enable(policy: pickles._PolicyName = "copy", *, hold: float = pickles.HOLD) 
 
 
 def disable() -> None:
-    """Pickle as mpi4py does without this module.
+    """Pickle with the functions and the protocol that mpi4py had before.
 
     Examples
     --------

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from functools import partial
+from multiprocessing import util
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -15,13 +16,29 @@ from .engine import Enabled, Engine
 
 __all__ = ["disable", "enable", "wait_until_opened"]
 
-#: Every release of Python reads it. ForkingPickler passes no buffers out of band.
+#: ForkingPickler uses the default protocol, which is 4 or 5, and takes no buffers out of band. An
+#: argument of protocol 4 can be in pickles of both.
 _PROTOCOL = 4
 
 
 def _install(policy: pickles._PolicyName, hold: float) -> None:
-    chosen = pickles.policy_from(policy, hold)
+    chosen = pickles.policy_from(policy, hold, engine="multiprocessing", defers_errors=True)
+    _wait_at_exit()
     ForkingPickler.register(Array, partial(pickles.reduce, protocol=_PROTOCOL, policy=chosen))
+
+
+_finalizer: util.Finalize | None = None
+
+
+def _wait_at_exit() -> None:
+    """Wait for receivers when the process ends.
+
+    Queues pickle in threads, which multiprocessing joins at the end with the priority -5. Leases
+    begin there, so waiting has a lower priority.
+    """
+    global _finalizer
+    if _finalizer is None or not _finalizer.still_active():
+        _finalizer = util.Finalize(None, leases.wait_until_opened, exitpriority=-10)
 
 
 def _by_context(array: Array) -> tuple[Any, ...]:
@@ -36,6 +53,15 @@ def _remove() -> None:
 _engine = Engine("multiprocessing", _install, _remove)
 
 
+def _wait_at_exit_of_child(_engine: Engine) -> None:
+    """multiprocessing drops the finalizers of the parent in a forked child."""
+    if _finalizer is not None:
+        _wait_at_exit()
+
+
+util.register_after_fork(_engine, _wait_at_exit_of_child)
+
+
 def enable(policy: pickles._PolicyName = "share", *, hold: float = pickles.HOLD) -> Enabled:
     """Pickle arrays in queues, pipes, pools and arguments of processes by a policy.
 
@@ -43,6 +69,10 @@ def enable(policy: pickles._PolicyName = "share", *, hold: float = pickles.HOLD)
     thread of this process, and instead of ``entrepot.pickling``. Other pickles are not affected.
     A process that sends arrays back has to enable it as well. A forked process inherits it. For a
     pool, pass ``initializer=entrepot.transport.enable, initargs=("multiprocessing",)``.
+
+    A process that has enabled it waits at its end until its arrays have been received, for at most
+    ``hold`` seconds. If the memory is not available when an array is received, each use of that
+    array raises ExchangeError.
 
     Parameters
     ----------
@@ -90,8 +120,8 @@ def disable() -> None:
 def wait_until_opened(timeout: float | None = None) -> bool:
     """Wait until the memory of all pickled handles has been opened, or its time is over.
 
-    Call it at the end of a process whose arrays may still be in a queue. The memory of handles that
-    have not been opened ends with the process.
+    A process that has enabled this module does it at its end. A queue pickles in a thread: before
+    the call, ``queue.close()`` and ``queue.join_thread()`` complete its handles.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._core import Array
-from .lending import idle
+from .exposing import idle
 
 __all__ = ["registered"]
 

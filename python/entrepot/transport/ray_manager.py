@@ -16,6 +16,8 @@ _interface: Any = import_module("ray.experimental.rdt.tensor_transport_manager")
 #: The name of ``entrepot.transport.ray.TRANSPORT``, which has to be known without Ray.
 NAME = "ENTREPOT"
 
+_OTHERWISE = "or return it without tensor_transport, by the object store"
+
 #: Ray's names of devices, by backend.
 _DEVICES = {"host": "cpu", "cuda": "cuda", "hip": "cuda"}
 
@@ -24,8 +26,7 @@ _DEVICES = {"host": "cpu", "cuda": "cuda", "hip": "cuda"}
 class Handles(_interface.TensorTransportMetadata):  # type: ignore[misc]
     """The handles of the arrays of one object."""
 
-    handles: list[bytes] = field(default_factory=list)
-    machine: str = ""
+    shared: list[pickles.Shared] = field(default_factory=list)
 
 
 class Transport(_interface.TensorTransportManager):  # type: ignore[misc]
@@ -56,8 +57,7 @@ class Transport(_interface.TensorTransportManager):  # type: ignore[misc]
         return Handles(
             [(array.shape, str(array.dtype)) for array in rdt_object],
             next(iter(devices), None),
-            [pickles.handle_of(array) for array in rdt_object],
-            pickles.machine(),
+            [pickles.shared(array, _OTHERWISE) for array in rdt_object],
         )
 
     def get_communicator_metadata(
@@ -77,8 +77,7 @@ class Transport(_interface.TensorTransportManager):  # type: ignore[misc]
                 "Ray: the transport copies nothing, so it does not receive into buffers; copy the "
                 "received array with entrepot.copy"
             )
-        where = tensor_transport_metadata.machine
-        return [pickles.open_handle(each, where) for each in tensor_transport_metadata.handles]
+        return [pickles.open_shared(*each) for each in tensor_transport_metadata.shared]
 
     def send_multiple_tensors(
         self,

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator
 
 from .._core import Array
-from .lending import idle
+from .exposing import idle
 
 __all__ = ["lent"]
 
@@ -32,7 +32,7 @@ def lent(array: Array, *, receive: bool = False) -> Iterator[Array]:
     Yields
     ------
     Array
-        The bytes, which ucxx takes as a buffer.
+        The bytes, which ucxx takes as a buffer. It is a read-only view without ``receive``.
 
     Raises
     ------

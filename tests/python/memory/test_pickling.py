@@ -9,7 +9,7 @@ import copy
 import gc
 import os
 import pickle
-import signal
+import socket
 import threading
 import time
 import weakref
@@ -57,6 +57,22 @@ class TestPolicy:
     def test_pickling_without_policy_names_both(self) -> None:
         with pytest.raises(TypeError, match=r"cannot pickle.*pickling\('copy'\).*'share'"):
             pickle.dumps(ep.zeros(3, "int8", device="host"))
+
+    def test_refusal_in_a_thread_names_the_transport(self) -> None:
+        found: list[str] = []
+
+        def work() -> None:
+            try:
+                pickle.dumps(ep.zeros(3, "int8", device="host"))
+            except TypeError as error:
+                found.append(str(error))
+
+        with ep.pickling("copy"):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join(TIMEOUT)
+        assert len(found) == 1
+        assert "entrepot.transport.enable('multiprocessing')" in found[0]
 
     def test_policy_ends_with_its_block(self) -> None:
         array = ep.zeros(3, "int8", device="host")
@@ -230,7 +246,7 @@ class TestCopy:
     def test_absent_device_is_named(self) -> None:
         array = ep.full(3, 5, "int8", device="host")
         absent = pickles.packed(array)._replace(device="cuda:99", kind="device")
-        with pytest.raises(ep.DeviceError, match=r"memory of cuda:99.*copy_to_host\(\)"):
+        with pytest.raises(ep.DeviceError, match=r"was on cuda:99.*copy_to_host\(\)"):
             pickles.unpacked(*absent)
 
     def test_copy_and_deepcopy_are_independent(self) -> None:
@@ -315,15 +331,67 @@ class TestShare:
     def test_handle_of_another_machine_is_refused(self, monkeypatch: Any, other: Other) -> None:
         monkeypatch.setattr(pickles, "machine", lambda: "another boot net:[1]")
         data = ep.dumps(shareable(np.arange(4), "host"), "share", hold=0.1)
-        with pytest.raises(RuntimeError, match=r"ExchangeError: .*another machine.*'copy'"):
+        with pytest.raises(RuntimeError, match=r"ExchangeError: .*another machine.*'copy'") as it:
             other.run("pickle.loads(data)", data=data)
+        assert "hold=" not in str(it.value), "a longer time would not help"
 
     def test_share_waits_for_pending_work(self, other: Other) -> None:
+        other.run("_ = 1")  # it has imported everything, and reads at once
         array, queue = shareable(np.zeros(1 << 22, "int32"), "host"), ep.Queue("host")
         for value in range(100):
-            ep.fill(array, value, queue=queue)
+            done = ep.fill(array, value, queue=queue)
+        assert not done.done, "there is work to wait for"
         data = ep.dumps(array, "share")
         assert other.run("_ = set(pickle.loads(data).numpy().tolist())", data=data) == {99}
+
+    @pytest.mark.parametrize("device", [HOST, CUDA])
+    def test_share_waits_for_reads_before_a_receivers_write(
+        self, device: str, other: Other
+    ) -> None:
+        other.run("_ = 1")
+        queue = ep.Queue(device)
+        array = shareable(np.full(1 << 22, 1, "int32"), device)
+        copies = [ep.empty(1 << 22, "int32", device=device) for _ in range(30)]
+        for copied in copies:
+            done = ep.copy(copied, array, queue=queue)
+        assert not done.done, "there is work to wait for"
+        data = ep.dumps(array, "share")
+        other.run("ep.fill(pickle.loads(data), 2).wait(); _ = None", data=data)
+        assert {values_of(copied)[-1] for copied in copies} == {1}
+
+    def test_share_of_a_read_only_view_waits_for_no_reads(self) -> None:
+        queue = ep.Queue("host")
+        array = shareable(np.full(1 << 22, 1, "int32"), "host")
+        copies = [ep.empty(1 << 22, "int32", device="host") for _ in range(30)]
+        for copied in copies:
+            done = ep.copy(copied, array, queue=queue)
+        ep.dumps(array.broadcast_to(array.shape), "share", hold=0)
+        assert not done.done
+        done.wait()
+
+    @pytest.mark.sycl
+    def test_view_on_another_device_stays_there(self, other: Other) -> None:
+        array = ep.asarray(shareable(np.arange(4), "host"), device="opencl:cpu")
+        data = ep.dumps([array, array.broadcast_to(4)], "share")
+        seen = other.run(
+            "made = pickle.loads(data)\n"
+            "_ = [(str(each.device), each.read_only, each.copy_to_host().numpy().tolist())"
+            " for each in made]",
+            data=data,
+        )
+        place = str(array.device)
+        assert seen == [(place, False, [0, 1, 2, 3]), (place, True, [0, 1, 2, 3])]
+
+    @pytest.mark.sycl
+    def test_host_memory_of_another_library_is_named_so(self) -> None:
+        memory_of_dpctl = pytest.importorskip("dpctl.memory").MemoryUSMHost(64)
+        array = ep.asarray(memory_of_dpctl)
+        assert array.kind == "host"
+        assert array.owner is not None
+        with pytest.raises(ep.ExchangeError) as caught:
+            ep.dumps(array, "share")
+        assert "allocated on a device" not in str(caught.value)
+        assert "policy 'copy'" in str(caught.value)
 
 
 class TestLeases:
@@ -381,9 +449,9 @@ class TestLeases:
 
     def test_unknown_report_changes_nothing(self) -> None:
         _, is_held = self.pickled(hold=0.4)
-        (held,) = leases._desk.held
-        assert leases._desk.socket
-        address = leases._desk.socket.getsockname()
+        (held,) = leases._table.held
+        assert leases._table.socket
+        address = leases._table.socket.getsockname()
         for token in (b"", b"x", bytes(16), bytes(17), held[:-1], held + b"x"):
             leases.report(leases.Lease(address, token))
         time.sleep(0.1)
@@ -417,13 +485,14 @@ class TestLeases:
         maker.end()
 
     def test_killed_opener_leaves_the_lease_to_time(self, other: Other) -> None:
-        _data, is_held = self.pickled(hold=0.5)
-        stopped = Other()
-        stopped.process.send_signal(signal.SIGKILL)
-        stopped.process.wait(TIMEOUT)
-        stopped.end()
+        data, is_held = self.pickled(hold=1.5)
+        killed = Other()
+        # It has the handle, and ends before it opens the memory.
+        assert killed.run("_ = len(data)", data=data) == len(data)
+        killed.kill()
+        killed.end()
         assert is_held()
-        assert eventually_equal(is_held, False, seconds=1)
+        assert eventually_equal(is_held, False, seconds=2)
 
     def test_forked_child_holds_no_leases(self) -> None:
         data, is_held = self.pickled()
@@ -431,7 +500,7 @@ class TestLeases:
         if child == 0:
             status = 1
             try:
-                alone = not leases._desk.held and "entrepot-leases" not in threads()
+                alone = not leases._table.held and "entrepot-leases" not in threads()
                 opened = values_of(pickle.loads(data))[0] == 7
                 mine = ep.dumps(shareable(np.zeros(3), "host"), "share", hold=0.1)
                 status = 0 if alone and opened and mine and leases.wait_until_opened(2) else 2
@@ -439,6 +508,71 @@ class TestLeases:
                 os._exit(status)
         assert os.waitpid(child, 0)[1] == 0
         assert eventually_equal(is_held, False, seconds=1)
+
+    def test_thread_that_cannot_start_leaves_no_socket(self, monkeypatch: Any) -> None:
+        assert eventually_equal(lambda: "entrepot-leases" in threads(), False, seconds=2)
+        files = len(open_files())
+
+        def fail(thread: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", fail)
+            with pytest.raises(RuntimeError, match="can't start"):
+                self.pickled()
+        assert leases._table.socket is None
+        assert not leases._table.held
+        assert len(open_files()) <= files + 1, "the sender's socket stays"
+        _, is_held = self.pickled(hold=0.2)
+        assert eventually_equal(is_held, False, seconds=1), "the next lease has a thread"
+
+    def test_receiver_does_not_stall_on_a_full_queue(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as busy:
+            busy.bind(b"\0entrepot-test." + os.urandom(8))
+            lease = leases.Lease(busy.getsockname(), bytes(16))
+            start = time.monotonic()
+            for _ in range(20):  # the kernel queues fewer
+                leases.report(lease)
+            assert time.monotonic() - start < 3
+
+    @pytest.mark.skipif(os.getuid() != 0, reason="only root can run as another user")
+    def test_report_of_another_user_changes_nothing(self) -> None:
+        _, is_held = self.pickled()
+        assert leases._table.socket
+        lease = leases.Lease(leases._table.socket.getsockname(), next(iter(leases._table.held)))
+        child = os.fork()
+        if child == 0:
+            os.setuid(65534)
+            leases.report(lease)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        time.sleep(0.1)
+        assert is_held()
+        leases.report(lease)
+        assert eventually_equal(is_held, False, seconds=1), "the same report of this user counts"
+
+    def test_owner_of_a_released_array_may_use_leases(self) -> None:
+        """It runs any code, so no lock is held."""
+        was_free: list[bool] = []
+
+        class Owner(bytearray):
+            def __del__(self) -> None:
+                asking = threading.Thread(target=leases.wait_until_opened, args=(0,))
+                asking.start()
+                asking.join(2)
+                was_free.append(not asking.is_alive())
+
+        leases.report(leases.hold(ep.asarray(Owner(8)), 60))
+        assert eventually_equal(lambda: was_free, [True], seconds=5)
+
+    def test_failed_pickle_ends_its_leases(self) -> None:
+        array = shareable(np.zeros(3), "host")
+        with pytest.raises(Exception, match="pickle"):
+            ep.dumps([array, lambda: 0], "share")
+        assert leases.wait_until_opened(0)
+        data = ep.dumps(array, "share")
+        assert not leases.wait_until_opened(0)
+        pickle.loads(data)
 
     def test_many_handles_leave_nothing(self, other: Other) -> None:
         def round_trip() -> None:

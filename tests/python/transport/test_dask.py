@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from entrepot import leases, memory, transport
+from entrepot import _core, leases, memory, transport
 from support.other_process import open_files, pages, shareable, shared_mappings
 from support.places import Place, every_place, moved, values_of
 from support.polling import eventually_equal
 
 np = pytest.importorskip("numpy")
 distributed = pytest.importorskip("distributed")
+cloudpickle = pytest.importorskip("cloudpickle")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.distributed]
 
 BASE = np.arange(24, dtype="float32").reshape(2, 3, 4)
@@ -79,6 +80,51 @@ class TestSerialization:
         _, frames, made = exchanged(ep.asarray(BASE), context=context())
         assert len(frames) == 1
         assert values_of(made).tolist() == BASE.tolist()
+
+    @pytest.mark.parametrize("to", [context(), context(protocol=4)])
+    def test_received_array_is_read_only_from_any_place(self, to: Any) -> None:
+        for array in (shareable(BASE, "host"), ep.asarray(BASE.copy())):
+            _, _, made = exchanged(array, context=to)
+            assert made.read_only
+            assert not array.read_only
+
+    def test_error_of_sharing_is_reported(self, monkeypatch: Any) -> None:
+        """Frames are for memory that cannot be shared, and not for failures."""
+
+        def fail(array: ep.Array) -> None:
+            raise ep.ExchangeError("shared memory: too many open files")
+
+        monkeypatch.setattr(_core, "_synchronize_for_host", fail)
+        with pytest.raises(ep.ExchangeError, match="too many open files"):
+            transport.dask._serialize(shareable(BASE, "host"), context())
+
+    def test_policy_of_the_program_applies_to_cloudpickle(self) -> None:
+        array = shareable(BASE, "host")
+        with ep.pickling("share"):
+            made = cloudpickle.loads(cloudpickle.dumps(array))
+        assert made.data_ptr == array.data_ptr
+        with ep.pickling("refuse"), pytest.raises(Exception, match="cannot pickle"):
+            cloudpickle.dumps(array)
+        copied = cloudpickle.loads(cloudpickle.dumps(array))
+        assert copied.data_ptr != array.data_ptr
+        assert values_of(copied).tolist() == BASE.tolist()
+
+    def test_reducer_of_the_program_returns_when_disabled(self) -> None:
+        def reduce(array: ep.Array) -> Any:
+            return str, ("array",)
+
+        transport.dask.disable()
+        reducers = cloudpickle.CloudPickler.dispatch_table
+        reducers[ep.Array] = reduce
+        try:
+            with transport.dask.enable(), transport.dask.enable(hold=3):
+                assert reducers[ep.Array] is not reduce
+            assert reducers[ep.Array] is reduce
+            with transport.dask.enable():
+                reducers[ep.Array] = reduce
+            assert reducers[ep.Array] is reduce, "it was set in between"
+        finally:
+            del reducers[ep.Array]
 
     @pytest.mark.parametrize("protocol", [4, 5])
     def test_array_inside_an_object_is_pickled(self, protocol: int) -> None:

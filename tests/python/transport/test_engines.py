@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import threading
 from typing import Any
@@ -35,7 +36,7 @@ class TestEngine:
     def test_enabling_twice_installs_once(self) -> None:
         sample = Installed()
         assert sample.engine.enable(a=1).engines == ("sample",)
-        assert sample.engine.enable(a=1).engines == ()
+        assert sample.engine.enable(a=1).engines == ("sample",)
         assert sample.calls == [{"a": 1}]
 
     def test_other_options_replace_the_earlier_ones(self) -> None:
@@ -61,6 +62,50 @@ class TestEngine:
             assert sample.engine.options == {}
         assert sample.engine.options is None
 
+    def test_inner_options_end_with_their_block(self) -> None:
+        sample = Installed()
+        with sample.engine.enable(a=1):
+            with sample.engine.enable(a=2):
+                assert sample.engine.options == {"a": 2}
+            assert sample.engine.options == {"a": 1}
+        assert sample.calls == [{"a": 1}, {"a": 2}, {"a": 1}, "removed"]
+
+    def test_call_that_has_ended_disables_no_later_one(self) -> None:
+        sample = Installed()
+        first = sample.engine.enable(a=1)
+        first.disable()
+        second = sample.engine.enable(a=1)
+        first.disable()
+        assert sample.engine.options == {"a": 1}
+        second.disable()
+        assert sample.engine.options is None
+
+    def test_outer_call_that_ends_first_leaves_the_inner_one(self) -> None:
+        sample = Installed()
+        first, second = sample.engine.enable(a=1), sample.engine.enable(a=2)
+        first.disable()
+        assert sample.engine.options == {"a": 2}
+        second.disable()
+        assert sample.calls == [{"a": 1}, {"a": 2}, "removed"]
+
+    def test_disabling_the_engine_ends_all_calls(self) -> None:
+        sample = Installed()
+        first, second = sample.engine.enable(a=1), sample.engine.enable(a=2)
+        sample.engine.disable()
+        first.disable()
+        second.disable()
+        assert sample.calls == [{"a": 1}, {"a": 2}, "removed"]
+
+    def test_child_of_a_fork_during_enable_can_enable(self) -> None:
+        sample = Installed()
+        with sample.engine._lock:  # as if another thread were there
+            child = os.fork()
+            if child == 0:
+                threading.Timer(5, os._exit, (3,)).start()
+                sample.engine.enable()
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+
     def test_failed_installation_enables_nothing(self) -> None:
         def fail() -> None:
             raise ZeroDivisionError
@@ -85,7 +130,7 @@ class TestEngine:
         copy: Enabled = pickle.loads(pickle.dumps(sample.engine.enable()))
         copy.disable()
         assert sample.calls == [{}]
-        assert repr(copy) == "<entrepot.transport.Enabled nothing new>"
+        assert repr(copy) == "<entrepot.transport.Enabled nothing>"
 
 
 class TestEnable:
@@ -99,15 +144,33 @@ class TestEnable:
         array = ep.zeros(3, "int8", device="host")
         with transport.enable("multiprocessing") as enabled:
             assert enabled.engines == ("multiprocessing",)
-            transport.multiprocessing.enable(policy="copy")
-            send(array)
+            with transport.multiprocessing.enable(policy="copy"):
+                send(array)
+            with pytest.raises(ep.ExchangeError, match=r"shareable\(\)"):
+                send(array)
         with pytest.raises(TypeError, match="cannot pickle"):
             send(array)
 
     def test_disable_without_names_disables_the_enabled_ones(self) -> None:
         transport.multiprocessing.enable("copy")
-        transport.disable("multiprocessing")
+        transport.disable()
         with pytest.raises(TypeError):
+            send(ep.zeros(3, "int8", device="host"))
+
+    def test_missing_library_leaves_nothing_enabled(self, monkeypatch: Any) -> None:
+        def missing(name: str) -> Any:
+            raise ModuleNotFoundError(name)
+
+        monkeypatch.setattr(transport.joblib, "import_module", missing)
+        with pytest.raises(ModuleNotFoundError):
+            transport.enable("multiprocessing", "joblib")
+        assert transport.multiprocessing._engine.options is None
+
+    def test_refusal_by_a_transport_names_it(self) -> None:
+        with (
+            transport.multiprocessing.enable("refuse"),
+            pytest.raises(TypeError, match=r"transport\.multiprocessing is enabled.*'refuse'"),
+        ):
             send(ep.zeros(3, "int8", device="host"))
 
     def test_unknown_policy_is_refused(self) -> None:

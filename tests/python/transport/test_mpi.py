@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import entrepot as ep
-from entrepot import transport
+from entrepot import leases, transport
 from interop import slow
+from support.other_process import shareable
 from support.places import values_of
 from support.processes import output_of
 
@@ -148,6 +150,41 @@ class TestObjects:
         with transport.enable("mpi"), pytest.raises(TypeError):
             pickle.dumps(ep.zeros(3, "int8", device="host"))
 
+    def test_message_with_an_error_ends_its_leases(self) -> None:
+        array = shareable(np.arange(3), "host")
+        with transport.mpi.enable("share"), pytest.raises(Exception, match="pickle"):
+            SELF.sendrecv([array, lambda: 0], 0)
+        assert not leases._table.held
+
+    @pytest.mark.parametrize("place", ["mpi4py.MPI", "mpi4py.util.pkl5"])
+    def test_functions_of_the_program_stay(self, place: str) -> None:
+        pickler = import_module(place).pickle
+        calls: list[str] = []
+
+        def dumps(*args: Any, **kwargs: Any) -> bytes:
+            calls.append("dumps")
+            return pickle.dumps(*args, **kwargs)
+
+        def loads(*args: Any, **kwargs: Any) -> Any:
+            calls.append("loads")
+            return pickle.loads(*args, **kwargs)
+
+        pickler.__init__(dumps, loads, 4)
+        try:
+            with transport.mpi.enable(), transport.mpi.enable("share"):
+                pass
+            with transport.mpi.enable():
+                made = pickler.loads(pickler.dumps(ep.asarray(np.arange(3))))
+            assert calls == ["dumps", "loads"]
+            assert values_of(made).tolist() == [0, 1, 2]
+            assert pickler.PROTOCOL == 4
+            assert pickler.loads(pickler.dumps("text")) == "text"
+            assert calls == ["dumps", "loads"] * 2
+            with pytest.raises(TypeError, match="cannot pickle"):
+                pickler.dumps(ep.asarray(np.arange(3)))
+        finally:
+            pickler.__init__()
+
 
 def test_two_ranks_exchange_memory_and_objects(tmp_path: Path) -> None:
     program = tmp_path / "ranks.py"
@@ -175,10 +212,45 @@ def test_two_ranks_exchange_memory_and_objects(tmp_path: Path) -> None:
         assert set(shared.numpy().tolist()) == {other + 10}
         print("passed")
     """)
+    assert output_of_ranks(2, program).count("passed") == 2
+
+
+def test_collective_messages_share_memory_with_all_ranks(tmp_path: Path) -> None:
+    """Each rank opens the memory of one pickle."""
+    program = tmp_path / "ranks.py"
+    program.write_text("""if True:
+        import entrepot as ep
+        from entrepot import memory, transport
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD
+        sent = None
+        if comm.rank == 0:
+            with memory.use_resource(memory.shareable()):
+                sent = ep.full(1000, 5, "int32", device="host")
+        with transport.mpi.enable("share"):
+            for _ in range(3):
+                array = comm.bcast(sent)
+                comm.Barrier()
+                sent = array if comm.rank == 0 else None
+        assert set(array.numpy().tolist()) == {5}
+        comm.Barrier()
+        if comm.rank == 2:
+            ep.fill(array, 7).wait()
+        comm.Barrier()
+        assert set(array.numpy().tolist()) == {7}
+        with transport.mpi.enable("share"):
+            everything = comm.allgather(array)
+        assert [int(each[0]) for each in everything] == [7] * 3
+        print("passed")
+    """)
+    assert output_of_ranks(3, program).count("passed") == 3
+
+
+def output_of_ranks(count: int, program: Path) -> str:
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    said = output_of(
-        ["mpiexec", "-n", "2", sys.executable, program],
+    return output_of(
+        ["mpiexec", "--oversubscribe", "-n", str(count), sys.executable, program],
         env={**os.environ, **environment},
         timeout=120,
     )
-    assert said.split() == ["passed"] * 2

@@ -109,7 +109,9 @@ class TestPolicies:
     def test_copies_are_sent_by_policy(self) -> None:
         array = ep.asarray(np.arange(4))
         receiving, sending = multiprocessing.Pipe()
-        with pytest.raises(ep.ExchangeError, match=r"shareable\(\).*policy 'copy'"):
+        with pytest.raises(
+            ep.ExchangeError, match=r"shareable\(\).*multiprocessing.enable.*policy 'copy'"
+        ):
             sending.send(array)
         transport.multiprocessing.enable("copy")
         sending.send(array)
@@ -122,6 +124,22 @@ class TestPolicies:
             pickle.dumps(shareable(np.arange(4), "host"))
 
 
+USES: dict[str, Any] = {
+    "numpy": lambda array: array.numpy(),
+    "np.asarray": np.asarray,
+    "ep.asarray": ep.asarray,
+    "ep.fill": lambda array: ep.fill(array, 1),
+    "ep.copy": lambda array: ep.copy(ep.zeros(3, "int64", device="host"), array),
+    "index": lambda array: array[0],
+    "len": len,
+    "iteration": list,
+    "comparison": lambda array: array == 3,
+    "bool": bool,
+    "pickle": pickle.dumps,
+    "attribute": lambda array: setattr(array, "T", 3),
+}
+
+
 class TestFailures:
     @staticmethod
     def started(target: Any, *args: Any) -> Any:
@@ -131,19 +149,19 @@ class TestFailures:
 
     def test_queue_whose_reader_died_is_released_in_time(self) -> None:
         mappings, files = shared_mappings(), len(open_files())
-        transport.multiprocessing.enable(hold=0.3)
-        receiving, sending = multiprocessing.Pipe()
-        reader = self.started(time.sleep, TIMEOUT)
+        transport.multiprocessing.enable(hold=1)
+        receiving, sending = multiprocessing.get_context("spawn").Pipe()
+        reader = self.started(wait_with, receiving)
+        for _ in range(10):
+            sending.send(shareable(np.zeros(1000), "host"))
         os.kill(reader.pid, signal.SIGKILL)
         reader.join(TIMEOUT)
         reader.close()
-        for _ in range(10):
-            sending.send(shareable(np.zeros(1000), "host"))
         gc.collect()
         assert shared_mappings() == mappings + 10
-        assert eventually_equal(shared_mappings, mappings, seconds=1.3)
+        assert eventually_equal(shared_mappings, mappings, seconds=2)
         with pytest.raises(ep.ExchangeError, match=r"released.*hold="):
-            receiving.recv()
+            receiving.recv().numpy()
         receiving.close()
         sending.close()
         assert eventually_equal(lambda: len(open_files()) <= files + 1, True, seconds=1)
@@ -153,7 +171,70 @@ class TestFailures:
         maker = self.started(send_and_end, sending)
         maker.join(TIMEOUT)
         with pytest.raises(ep.ExchangeError, match=f"process {maker.pid}.*has ended"):
-            receiving.recv()
+            receiving.recv().numpy()
+
+    @pytest.mark.parametrize("use", USES)
+    def test_unavailable_array_raises_on_use(self, use: str) -> None:
+        receiving, sending = multiprocessing.Pipe()
+        with transport.multiprocessing.enable(hold=0):
+            sending.send(shareable(np.arange(3), "host"))
+        assert leases.wait_until_opened(5)
+        gc.collect()
+        array = receiving.recv()
+        assert "released" in repr(array)
+        with pytest.raises(ep.ExchangeError, match=r"released.*hold="):
+            USES[use](array)
+
+    @pytest.mark.parametrize("method", ["spawn", "fork"])
+    def test_pool_reports_an_array_that_is_not_available(self, method: str) -> None:
+        """An error of unpickling would end a worker, and the pool would hang."""
+        context: Any = multiprocessing.get_context(method)
+        transport.multiprocessing.enable(hold=0)
+        with context.Pool(1) as pool:
+            result = pool.apply_async(sum_of, (shareable(np.arange(3), "host"),))
+            with pytest.raises(ep.ExchangeError, match=r"released.*hold="):
+                result.get(30)
+            held = shareable(np.arange(3), "host")
+            assert pool.apply_async(sum_of, (held,)).get(30) == 3
+
+    @pytest.mark.parametrize("method", ["spawn", "fork"])
+    def test_pool_of_short_lived_workers_returns_arrays(self, method: str) -> None:
+        context: Any = multiprocessing.get_context(method)
+        with context.Pool(
+            1, initializer=transport.enable, initargs=("multiprocessing",), maxtasksperchild=1
+        ) as pool:
+            made = pool.map_async(made_with, range(4), chunksize=1).get(60)
+        assert [values_of(array).tolist() for array in made] == [[n] * 3 for n in range(4)]
+
+    @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+    def test_queue_of_a_process_that_ends_is_waited_for(self, method: str) -> None:
+        context: Any = multiprocessing.get_context(method)
+        queue = context.Queue()
+        maker = context.Process(target=put_and_end, args=(queue, 60))
+        maker.start()
+        time.sleep(1.5)  # it reaches its end before this process reads
+        array = queue.get(timeout=TIMEOUT)
+        assert values_of(array).tolist() == [0, 1, 2]
+        maker.join(10)
+        assert maker.exitcode == 0, "it waits no longer"
+
+    def test_process_waits_at_its_end_until_the_time_is_over(self) -> None:
+        context: Any = multiprocessing.get_context("spawn")
+        queue = context.Queue()
+        maker = context.Process(target=put_and_end, args=(queue, 0.5))
+        maker.start()
+        maker.join(20)
+        assert maker.exitcode == 0
+
+    def test_forked_child_waits_at_its_end_without_a_call(self) -> None:
+        context: Any = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        maker = context.Process(target=put_by_inherited_transport, args=(queue,))
+        maker.start()
+        time.sleep(0.5)
+        assert values_of(queue.get(timeout=TIMEOUT)).tolist() == [0, 1, 2]
+        maker.join(10)
+        assert maker.exitcode == 0
 
     def test_maker_that_waits_is_not_lost(self) -> None:
         receiving, sending = multiprocessing.get_context("spawn").Pipe()
@@ -182,11 +263,30 @@ class TestFailures:
 def send_and_end(sending: Any) -> None:
     transport.enable("multiprocessing")
     sending.send(shareable(np.arange(3), "host"))
+    os._exit(0)  # the end of a crash, without waiting for the receiver
 
 
 def send_and_wait(sending: Any) -> None:
-    send_and_end(sending)
+    transport.enable("multiprocessing")
+    sending.send(shareable(np.arange(3), "host"))
     assert transport.multiprocessing.wait_until_opened(TIMEOUT)
+
+
+def wait_with(_receiving: Any) -> None:
+    time.sleep(TIMEOUT)
+
+
+def put_and_end(queue: Any, hold: float) -> None:
+    transport.multiprocessing.enable(hold=hold)
+    queue.put(shareable(np.arange(3), "host"))
+
+
+def put_by_inherited_transport(queue: Any) -> None:
+    queue.put(shareable(np.arange(3), "host"))
+
+
+def made_with(number: int) -> ep.Array:
+    return shareable(np.full(3, number), "host")
 
 
 def open_and_sleep(receiving: Any, sending: Any) -> None:
@@ -256,6 +356,17 @@ class TestJoblib:
             )
         assert [values_of(array)[0] for array in arrays] == [0, 2, 4, 6]
         assert [values_of(array).tolist() for _, array in results] == [[0, 1, 2]] * 4
+
+    def test_array_that_is_not_available_raises_on_use(self) -> None:
+        from joblib.externals.loky.backend.reduction import dumps
+
+        with transport.joblib.enable(hold=0):
+            data = bytes(dumps([shareable(np.zeros(4), "host")]))
+        assert leases.wait_until_opened(5)
+        gc.collect()
+        (array,) = pickle.loads(data)
+        with pytest.raises(ep.ExchangeError, match=r"released.*hold="):
+            array.numpy()
 
     def test_disabled_transport_refuses(self) -> None:
         from joblib import Parallel, delayed

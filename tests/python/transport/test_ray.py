@@ -171,17 +171,36 @@ class TestTensorTransport:
         assert ray.get(taker.total.remote(reference)) == sum(range(1000))
 
 
-@pytest.mark.parametrize("call", ["devices", "buffers"])
-def test_transport_refuses_other_requests(call: str) -> None:
-    manager = Transport()
-    metadata = manager.extract_tensor_transport_metadata("id", [shareable(np.zeros(3), "host")])
+def test_transport_describes_the_arrays_to_ray() -> None:
+    metadata = Transport().extract_tensor_transport_metadata("id", [shareable(np.zeros(3), "host")])
     assert (metadata.tensor_meta, metadata.tensor_device) == ([((3,), "float64")], "cpu")
-    with pytest.raises(ep.ExchangeError, match=r"into buffers; copy|one kind of device"):
-        if call == "buffers":
-            manager.recv_multiple_tensors("id", metadata, None, [np.zeros(3)])
-        else:
-            other = ep.zeros(3, "int8", device=_other_device())
-            manager.extract_tensor_transport_metadata("id", [shareable(np.zeros(3), "host"), other])
+
+
+def test_receiving_into_buffers_is_refused() -> None:
+    metadata = Transport().extract_tensor_transport_metadata("id", [shareable(np.zeros(3), "host")])
+    with pytest.raises(ep.ExchangeError, match="does not receive into buffers; copy"):
+        Transport().recv_multiple_tensors("id", metadata, None, [np.zeros(3)])
+
+
+def test_arrays_of_two_kinds_of_device_are_refused() -> None:
+    other = ep.zeros(3, "int8", device=_other_device())
+    with pytest.raises(ep.ExchangeError, match="one kind of device"):
+        Transport().extract_tensor_transport_metadata("id", [shareable(np.zeros(3), "host"), other])
+
+
+def test_private_memory_is_refused_with_the_object_store() -> None:
+    with pytest.raises(ep.ExchangeError, match=r"shareable\(\).*without tensor_transport"):
+        Transport().extract_tensor_transport_metadata("id", [ep.zeros(3, "int8", device="host")])
+
+
+def test_metadata_is_made_after_pending_reads() -> None:
+    """The receiver may write."""
+    array, queue = shareable(np.full(1 << 22, 1, "int32"), "host"), ep.Queue("host")
+    for _ in range(30):
+        done = ep.copy(ep.empty(1 << 22, "int32", device="host"), array, queue=queue)
+    assert not done.done, "there is work to wait for"
+    Transport().extract_tensor_transport_metadata("id", [array])
+    assert done.done
 
 
 def _other_device() -> str:

@@ -1,4 +1,4 @@
-"""Memory that is lent to a library which takes addresses and asks for no order."""
+"""Memory that is exposed to a library which takes addresses and asks for no order."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ def require_contiguous(library: str, array: Array) -> None:
 def idle(library: str, array: Array, *, receive: bool) -> Array:
     """The array's bytes in the order of memory, after all work that the library has to wait for.
 
+    Without ``receive`` it is a read-only view.
+
     Raises ValueError for a read-only array that is to receive, and for one with gaps. Raises
     ExchangeError for device memory that only its own backend knows.
     """
@@ -36,4 +38,5 @@ def idle(library: str, array: Array, *, receive: bool) -> Array:
         )
     _synchronize_for_host(array)
     ordered = array if pickles.is_dense(array) else array.transpose()
-    return ordered.reshape(-1).view("uint8")
+    memory = ordered.reshape(-1).view("uint8")
+    return memory if receive else memory.broadcast_to(memory.shape)

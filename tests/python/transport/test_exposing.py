@@ -1,4 +1,4 @@
-"""Memory that is lent to ucxx and NIXL: refusals, order, and transfers between two ends."""
+"""Memory that is exposed to ucxx and NIXL: refusals, order, and transfers between two ends."""
 
 from __future__ import annotations
 
@@ -193,3 +193,10 @@ def test_lent_bytes_are_those_of_the_array() -> None:
             "uint8",
         )
         assert values_of(buffer.view("int16")).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("receive", [False, True])
+def test_lent_bytes_are_writable_to_receive_alone(receive: bool) -> None:
+    with transport.ucxx.lent(ep.asarray(np.zeros(4)), receive=receive) as buffer:
+        assert buffer.read_only is not receive
+        assert memoryview(buffer).readonly is not receive
