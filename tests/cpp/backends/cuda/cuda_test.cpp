@@ -726,10 +726,18 @@ TEST_CASE("groups of a cooperative launch may wait and must all fit") {
           std::vector<std::uint32_t>(groups, static_cast<std::uint32_t>(groups)));
     CHECK(out.read<std::uint32_t>(groups + 1).back() == 1);
     const Queue queue = bench.queue();
-    const ep_range too_many{1, {1'000'000}, {1}};
+    std::uint64_t most = 0, of_large_groups = 0;
+    CONTRACT_OK(bench.table.kernel_resident_groups(kernel.get(), bench.device, 1, 0, &most));
+    CONTRACT_OK(
+        bench.table.kernel_resident_groups(kernel.get(), bench.device, 1024, 0, &of_large_groups));
+    CHECK(most >= groups);
+    CHECK(of_large_groups >= groups);
+    CHECK(of_large_groups < most);
+    const ep_range too_many{1, {most + 1}, {1}};
     CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &too_many,
                                                               &cooperation, arguments.data(), 2));
-    CHECK(last_error().find("1000000 work-groups") != std::string::npos);
+    CHECK(last_error().find(std::to_string(most + 1) + " work-groups") != std::string::npos);
+    CHECK(last_error().find("runs " + std::to_string(most) + " of them") != std::string::npos);
 }
 
 TEST_CASE("clusters have the requested size if supported") {
