@@ -2,6 +2,7 @@
 
 #include "core/no_destructor.hpp"
 #include <entrepot/core/checked_mutex.hpp>
+#include <entrepot/device/backend.hpp>
 #include <entrepot/device/fork_guard.hpp>
 #include <memory/fd_server.hpp>
 
@@ -46,6 +47,10 @@ ExportTable &export_table() {
 }  // namespace
 
 std::optional<SharedPiece> find(const Memory &memory, const void *at) {
+    // Memory of the host has no entries, and a forked child may share it.
+    if (memories.load(std::memory_order_relaxed) == 0 || memory.context().backend().is_host())
+        return std::nullopt;
+    ENTREPOT_ASSERT(!fork_guard::is_child());
     ExportTable &table = export_table();
     const MutexLock lock(table.mutex);
     const auto row = table.rows.find(memory.record());
@@ -63,6 +68,7 @@ std::optional<SharedPiece> find(const Memory &memory, const void *at) {
 }
 
 SharedPiece add(const Memory &memory, const void *start, SharedPiece piece, OpenFile file) {
+    ENTREPOT_ASSERT(!fork_guard::is_child() && !memory.context().backend().is_host());
     auto made = std::make_unique<ExportedFile>(reinterpret_cast<std::uintptr_t>(start), piece,
                                                std::move(file));
     const SharedPiece published = made->piece;

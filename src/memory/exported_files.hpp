@@ -9,7 +9,8 @@
 //   closed. No driver is called meanwhile.
 //
 // Lifetime
-//   A forked child neither reads nor changes the table: memory of devices is unusable there.
+//   A forked child neither reads nor changes the table: memory of devices is unusable there, and
+//   memory of the host has no entries.
 #pragma once
 #include <core/open_file.hpp>
 #include <entrepot/memory/share.hpp>
