@@ -377,7 +377,7 @@ class Dispatcher(DeviceFunction):
 
     @property
     def overloads(self) -> Overloads:
-        """The kernel for each of its signatures: ``kernel.overloads[signature]``."""
+        """Kernels by signature, as in ``kernel.overloads[signature]``."""
         return Overloads(self)
 
     @property
