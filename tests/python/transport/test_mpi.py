@@ -216,32 +216,37 @@ def test_two_ranks_exchange_memory_and_objects(tmp_path: Path) -> None:
 
 
 def test_collective_messages_share_memory_with_all_ranks(tmp_path: Path) -> None:
-    """Each rank opens the memory of one pickle."""
+    """Each rank opens the memory of one pickle, which alone holds it."""
     program = tmp_path / "ranks.py"
     program.write_text("""if True:
+        import gc
+        import time
         import entrepot as ep
         from entrepot import memory, transport
         from mpi4py import MPI
 
         comm = MPI.COMM_WORLD
-        sent = None
-        if comm.rank == 0:
+
+        def made():
             with memory.use_resource(memory.shareable()):
-                sent = ep.full(1000, 5, "int32", device="host")
-        with transport.mpi.enable("share"):
-            for _ in range(3):
-                array = comm.bcast(sent)
-                comm.Barrier()
-                sent = array if comm.rank == 0 else None
-        assert set(array.numpy().tolist()) == {5}
+                return ep.full(10, 5, "int32", device="host")
+
+        transport.mpi.enable("share")
+        for _ in range(3):
+            comm.Barrier()
+            if comm.rank == 0:
+                comm.bcast(made())
+                gc.collect()
+            else:
+                time.sleep(0.1 * comm.rank)
+                array = comm.bcast(None)
+                assert set(array.numpy().tolist()) == {5}
         comm.Barrier()
-        if comm.rank == 2:
-            ep.fill(array, 7).wait()
+        everything = comm.allgather(made())
         comm.Barrier()
-        assert set(array.numpy().tolist()) == {7}
-        with transport.mpi.enable("share"):
-            everything = comm.allgather(array)
-        assert [int(each[0]) for each in everything] == [7] * 3
+        ep.fill(everything[(comm.rank + 1) % 3], comm.rank).wait()
+        comm.Barrier()
+        assert [int(each[0]) for each in everything] == [2, 0, 1]
         print("passed")
     """)
     assert output_of_ranks(3, program).count("passed") == 3
