@@ -210,7 +210,7 @@ TEST_CASE("cooperative launch: no group runs without a thread for each") {
         try {
             groups->start();
         } catch (const Refusal &refusal) {
-            return refusal.status == EP_OUT_OF_MEMORY && groups->ran == 0 && !groups->is_finished;
+            return refusal.status == EP_DEVICE_ERROR && groups->ran == 0 && !groups->is_finished;
         }
         return false;
     }));
