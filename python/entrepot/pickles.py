@@ -193,17 +193,20 @@ def dumps(
 
 def reduce(
     array: _core.Array, protocol: SupportsIndex, policy: Policy | None = None
-) -> tuple[Callable[..., _core.Array], tuple[Any, ...]]:
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """A function and its arguments that make the array again, by the policy.
 
     The default is the policy of the context.
     """
     policy = policy or _policy.get() or Policy("refuse")
+    made: tuple[Callable[..., _core.Array], tuple[Any, ...]]
     if policy.name == "share":
-        return _reduce_shared(array, policy)
-    if policy.name == "copy":
-        return _reduce_copied(array, protocol.__index__())
-    _refuse(policy)
+        made = opened, leased(array, policy)
+    elif policy.name == "copy":
+        made = _reduce_copied(array, protocol.__index__())
+    else:
+        _refuse(policy)
+    return (or_unavailable, (made[0], *made[1])) if policy.defers_errors else made
 
 
 def _refuse(policy: Policy) -> NoReturn:
@@ -391,13 +394,6 @@ def open_shared(handle: bytes, where: str, device: str) -> _core.Array:
     return array
 
 
-def _reduce_shared(
-    array: _core.Array, policy: Policy
-) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    made = leased(array, policy)
-    return (opened_or_unavailable if policy.defers_errors else opened), made
-
-
 def leased(
     array: _core.Array, policy: Policy
 ) -> tuple[tuple[bytes, str, str], tuple[bytes, bytes] | None, float]:
@@ -434,16 +430,16 @@ def opened(
     return array
 
 
-def opened_or_unavailable(
-    shared: tuple[bytes, str, str], lease: tuple[bytes, bytes] | None, seconds: float
+def or_unavailable(
+    function: Callable[..., _core.Array], *arguments: object
 ) -> _core.Array | UnavailableArray:
-    """``opened``, or an object that raises its error on use.
+    """The array of ``opened`` or ``unpacked``, or an object that raises their error on use.
 
     A pool of multiprocessing unpickles outside of its tasks. An error there ends its worker or the
     thread that receives results, and the pool hangs.
     """
     try:
-        return opened(shared, lease, seconds)
+        return function(*arguments)
     except (_core.ExchangeError, _core.DeviceError) as error:
         return UnavailableArray(error)
 

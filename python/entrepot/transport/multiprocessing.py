@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from multiprocessing import util
 from multiprocessing.reduction import ForkingPickler
@@ -37,7 +38,7 @@ def _wait_at_exit() -> None:
     begin there, so waiting has a lower priority.
     """
     global _finalizer
-    if _finalizer is None or not _finalizer.still_active():
+    if _finalizer is None:
         _finalizer = util.Finalize(None, leases.wait_until_opened, exitpriority=-10)
 
 
@@ -54,11 +55,15 @@ _engine = Engine("multiprocessing", _install, _remove)
 
 
 def _wait_at_exit_of_child(_engine: Engine) -> None:
-    """multiprocessing drops the finalizers of the parent in a forked child."""
+    """In a forked child: finalizers of the parent are not called here."""
+    global _finalizer
     if _finalizer is not None:
+        _finalizer = None
         _wait_at_exit()
 
 
+# multiprocessing also drops finalizers in its children, after the first of these calls.
+os.register_at_fork(after_in_child=partial(_wait_at_exit_of_child, _engine))
 util.register_after_fork(_engine, _wait_at_exit_of_child)
 
 

@@ -34,8 +34,9 @@ def context(protocol: int = 5, recipient: str = "tcp://127.0.0.1:2") -> dict[str
 
 @pytest.fixture(autouse=True)
 def enabled() -> Iterator[None]:
-    with transport.dask.enable():
-        yield
+    transport.dask.enable()
+    yield
+    transport.dask.disable()
     assert leases.wait_until_opened(5)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import gc
+import io
 import multiprocessing
 import os
 import pickle
@@ -11,15 +12,17 @@ import signal
 import time
 from collections.abc import Iterator
 from functools import partial
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import pytest
 
 import entrepot as ep
-from entrepot import leases, memory, transport
+from entrepot import leases, memory, pickles, transport
 from support.other_process import TIMEOUT, open_files, pages, shareable, shared_mappings
 from support.places import values_of
 from support.polling import eventually_equal
+from support.processes import run
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
@@ -32,8 +35,9 @@ every_method = pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"]
 @pytest.fixture(autouse=True)
 def enabled() -> Iterator[None]:
     gc.collect()  # what earlier tests left would end in the middle of this one
-    with transport.multiprocessing.enable():
-        yield
+    transport.multiprocessing.enable()
+    yield
+    transport.multiprocessing.disable()
     assert leases.wait_until_opened(5)
 
 
@@ -185,6 +189,15 @@ class TestFailures:
         with pytest.raises(ep.ExchangeError, match=r"released.*hold="):
             USES[use](array)
 
+    def test_copy_for_an_absent_device_raises_on_use(self) -> None:
+        absent = pickles.packed(ep.zeros(3, "int8", device="host"))._replace(device="cuda:99")
+        with transport.multiprocessing.enable("copy"):
+            reducer: Any = ForkingPickler(io.BytesIO()).dispatch_table[ep.Array]
+            function, arguments = reducer(ep.zeros(3, "int8", device="host"))
+        array = function(arguments[0], *absent)
+        with pytest.raises(ep.DeviceError, match="was on cuda:99"):
+            array.numpy()
+
     @pytest.mark.parametrize("method", ["spawn", "fork"])
     def test_pool_reports_an_array_that_is_not_available(self, method: str) -> None:
         """An error of unpickling would end a worker, and the pool would hang."""
@@ -235,6 +248,26 @@ class TestFailures:
         assert values_of(queue.get(timeout=TIMEOUT)).tolist() == [0, 1, 2]
         maker.join(10)
         assert maker.exitcode == 0
+
+    def test_child_of_a_plain_fork_waits_at_its_end(self) -> None:
+        run(
+            """
+            import multiprocessing, os, sys, time
+            import entrepot as ep
+            from entrepot import memory, transport
+
+            transport.multiprocessing.enable()
+            receiving, sending = multiprocessing.Pipe()
+            child = os.fork()
+            if child == 0:
+                with memory.use_resource(memory.shareable()):
+                    sending.send(ep.full(3, 5, "int32", device="host"))
+                sys.exit(7)
+            time.sleep(0.5)
+            assert receiving.recv().numpy().tolist() == [5, 5, 5]
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            """
+        )
 
     def test_maker_that_waits_is_not_lost(self) -> None:
         receiving, sending = multiprocessing.get_context("spawn").Pipe()

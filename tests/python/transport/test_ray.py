@@ -98,8 +98,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             "env_vars": {"PYTHONPATH": f"{tests}/..:{tests}:{tests}/python"},
         },
     )
-    with transport.ray.enable():
-        yield
+    transport.ray.enable()
+    yield
+    transport.ray.disable()
     ray.shutdown()
 
 
