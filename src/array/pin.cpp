@@ -8,11 +8,16 @@ namespace entrepot {
 Array pin(const Array &array, const Device &device) {
     const Memory &memory = array.memory();
     if (memory.device() == device && array.is_host_accessible())
-        return array;
+        return array.device() == device
+                   ? array
+                   : Array(memory, array.data(), array.dtype(), array.layout(), array.read_only());
+    if (device.backend().is_host() && array.is_host_accessible())
+        return array.host();
     if (!memory.device().backend().is_host())
         throw Error(ErrorKind::exchange, "pin: the memory is ", memory.kind(), " memory of ",
-                    memory.device(), ", and ", device, " was asked for: host memory is pinned; ",
-                    "copy it with .to(device)");
+                    memory.device(), ", and host memory is pinned",
+                    memory.device() == device ? ": the device uses this memory without it"
+                                              : ": copy it with .to(device)");
     if (device.backend().is_host() || (array.size() == 0 && device.has(EP_READS_HOST_MEMORY)))
         return array.on_device(device);
 
