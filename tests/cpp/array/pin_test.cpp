@@ -201,6 +201,9 @@ TEST_CASE("device memory is refused and host-accessible memory stays as it is") 
     CHECK(said.find("pin: the memory is device memory of") == 0);
     const Array host = Array::empty(Extents(&extent, 1), dtypes::int32, UsmKind::host, queue);
     CHECK(pin(host, fake::device()).memory() == host.memory());
+    // Views of another device than the memory's become arrays of the device that is asked for.
+    CHECK(pin(host.host(), fake::device()).device() == fake::device());
+    CHECK(pin(host, registry::host()).device() == registry::host());
     HostNumbers numbers;
     CHECK(pin(numbers.array(), registry::host()).device() == registry::host());
 }
