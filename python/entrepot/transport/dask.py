@@ -42,7 +42,8 @@ def _serialize(array: Array, context: Any = _INSIDE_A_PICKLE) -> tuple[dict[str,
     # Read-only, because a task of the sender may still use the memory. Copies are read-only too, so
     # that a task does not depend on the place of its worker.
     array = array.broadcast_to(array.shape)
-    if context is not _INSIDE_A_PICKLE and _is_direct(context) and _is_shareable(array):
+    may_share = options["policy"] == "share" and context is not _INSIDE_A_PICKLE
+    if may_share and _is_direct(context) and _is_shareable(array):
         policy = pickles.Policy("share", options["hold"], engine="dask")
         return {"shared": pickles.leased(array, policy)}, []
     data, *described = pickles.packed(array)
@@ -90,14 +91,14 @@ def _deserialize_for_cuda(header: dict[str, Any], frames: list[Any]) -> Array:
 
 def _enabled_options() -> dict[str, Any]:
     options = _engine.options
-    if options is None:
+    if options is None or options["policy"] == "refuse":
         # Dask then tries its next family of serializers, as without this module.
-        raise NotImplementedError("entrepot.transport.dask is not enabled")
+        raise NotImplementedError("entrepot.transport.dask is not enabled, or refuses arrays")
     return options
 
 
-def _install(hold: float) -> None:
-    pickles.policy_from("share", hold)
+def _install(policy: pickles._PolicyName, hold: float) -> None:
+    pickles.policy_from(policy, hold)
     serialize = import_module("distributed.protocol.serialize")
     serialize.dask_serialize.register(Array)(_serialize)
     serialize.dask_deserialize.register(Array)(_deserialize)
@@ -144,7 +145,7 @@ def _remove() -> None:
 _engine = Engine("dask", _install, _remove)
 
 
-def enable(*, hold: float = pickles.HOLD) -> Enabled:
+def enable(policy: pickles._PolicyName = "share", *, hold: float = pickles.HOLD) -> Enabled:
     """Send arrays between the processes of a Dask cluster.
 
     Each process that sends or receives arrays has to enable it: the client, and the workers by
@@ -159,6 +160,9 @@ def enable(*, hold: float = pickles.HOLD) -> Enabled:
 
     Parameters
     ----------
+    policy : {'share', 'copy', 'refuse'}, optional
+        With 'copy', all messages have the elements, and with 'refuse', Dask reports an error. The
+        default is 'share'.
     hold : float, optional
         Seconds that shared memory is held for its receiver. The default is 60.
 
@@ -170,7 +174,7 @@ def enable(*, hold: float = pickles.HOLD) -> Enabled:
     Raises
     ------
     ValueError
-        If ``hold`` is negative.
+        If the policy is not known, or ``hold`` is negative.
     ModuleNotFoundError
         If distributed is not installed.
 
@@ -182,7 +186,7 @@ def enable(*, hold: float = pickles.HOLD) -> Enabled:
     >>> client = Client(LocalCluster(n_workers=2))  # doctest: +SKIP
     >>> client.register_worker_callbacks(transport.dask.enable)  # doctest: +SKIP
     """
-    return _engine.enable(hold=hold)
+    return _engine.enable(policy=policy, hold=hold)
 
 
 def disable() -> None:

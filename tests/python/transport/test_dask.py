@@ -127,6 +127,14 @@ class TestSerialization:
         finally:
             del reducers[ep.Array]
 
+    def test_copies_are_sent_by_policy(self) -> None:
+        transport.dask.enable("copy")
+        _, frames, made = exchanged(shareable(BASE, "host"), context=context())
+        assert len(frames) == 1
+        assert values_of(made).tolist() == BASE.tolist()
+        with pytest.raises(ValueError, match="'share', 'copy' or 'refuse'"):
+            transport.dask.enable("frames")  # type: ignore[arg-type]
+
     @pytest.mark.parametrize("protocol", [4, 5])
     def test_array_inside_an_object_is_pickled(self, protocol: int) -> None:
         class Model:
@@ -136,8 +144,12 @@ class TestSerialization:
         _, _, made = exchanged(Model(ep.asarray(BASE)), context=context(protocol))
         assert values_of(made.weights).tolist() == BASE.tolist()
 
-    def test_disabled_transport_reports_an_error(self) -> None:
-        transport.dask.disable()
+    @pytest.mark.parametrize("how", ["disable", "refuse"])
+    def test_disabled_transport_reports_an_error(self, how: str) -> None:
+        if how == "refuse":
+            transport.dask.enable("refuse")
+        else:
+            transport.dask.disable()
         header, _ = distributed.protocol.serialize(ep.asarray(BASE))
         assert header["serializer"] == "error"
         with pytest.raises(TypeError):
