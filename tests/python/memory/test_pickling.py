@@ -215,7 +215,10 @@ class TestCopy:
         made = pickle.loads(data, buffers=[shifted])
         assert values_of(made).tolist() == BASE.tolist()
 
-    @pytest.mark.parametrize("dtype", ["bool", "complex128", "bfloat16", "float8_e4m3fn", "int64"])
+    @pytest.mark.parametrize(
+        "dtype",
+        ["bool", "complex128", "bfloat16", "float8_e4m3fn", "float4_e2m1fn", "float32x4", "int64"],
+    )
     def test_copy_keeps_dtype(self, dtype: str) -> None:
         array = ep.empty((2, 8), dtype, device="host")
         ep.copy(array.view("uint8"), np.arange(array.nbytes, dtype="u1").reshape(2, -1) % 2).wait()
@@ -328,6 +331,10 @@ class TestShare:
 
         with pytest.raises(ep.ExchangeError, match=r"array\.share\(\) and hold"):
             ep.dumps(ep.asarray(torch.zeros(3, device="cuda")), "share")
+
+    def test_memory_without_elements_is_shared(self, other: Other) -> None:
+        data = ep.dumps(shareable(np.zeros((0, 3)), "host"), "share")
+        assert other.run("_ = pickle.loads(data).shape", data=data) == (0, 3)
 
     def test_handle_of_another_machine_is_refused(self, monkeypatch: Any, other: Other) -> None:
         monkeypatch.setattr(pickles, "machine", lambda: "another boot net:[1]")

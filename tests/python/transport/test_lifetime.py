@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import multiprocessing
 import os
 import pickle
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import entrepot as ep
-from support.other_process import Other
+from entrepot import leases, memory, transport
+from support.other_process import TIMEOUT, Other
 from support.polling import eventually_equal
+from support.processes import run
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 pytest.importorskip("numpy")
@@ -226,6 +231,38 @@ def test_pickle_on_disk_is_refused_after_the_end(tmp_path: Path) -> None:
     with pytest.raises(ep.ExchangeError, match="has ended"):
         pickle.loads((tmp_path / "array").read_bytes())
     gc.collect()
+
+
+def test_process_ends_at_once_with_handles_left() -> None:
+    program = MAKE.replace("hold=hold", "hold=1000").replace("device=device", "device='host'")
+    before = time.monotonic()
+    run(f"import entrepot as ep\nfrom entrepot import memory\n{program}")
+    assert time.monotonic() - before < 20
+
+
+def test_burst_of_messages_leaves_no_lease() -> None:
+    """The kernel queues few reports, so receivers wait for the thread that reads them."""
+    context = multiprocessing.get_context("spawn")
+    arrays, totals = context.Queue(), context.Queue()
+    reader = context.Process(target=count_ones, args=(arrays, totals))
+    reader.start()
+    with (
+        transport.multiprocessing.enable(),
+        memory.use_resource(memory.shareable()),
+    ):
+        for _ in range(2000):
+            arrays.put(ep.full(16, 1, "int32", device="host"))
+        arrays.put(None)
+        assert totals.get(timeout=TIMEOUT) == 2000
+    assert leases.wait_until_opened(1)
+    reader.join(TIMEOUT)
+
+
+def count_ones(arrays: Any, totals: Any) -> None:
+    total = 0
+    while (array := arrays.get()) is not None:
+        total += int(array[0])
+    totals.put(total)
 
 
 def test_helper_reports_what_is_left(maker: Other) -> None:
