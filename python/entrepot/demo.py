@@ -459,7 +459,8 @@ def show_refusals(device: str, libraries: Libraries) -> None:
         return
     private = ep.zeros(ELEMENTS, "float32", device=device, kind="device")
     refused = [("memoryview(a), where a is device memory", refusal(lambda: memoryview(private)))]
-    if libraries.numpy is not None:
+    reads_host_memory = ep.device(device).has_aspect_usm_system_allocations
+    if libraries.numpy is not None and not reads_host_memory:
         plain = libraries.numpy.zeros(4, "float32")
         refused.append(
             (

@@ -233,7 +233,8 @@ class TestCrashes:
     # measures the whole machine, which runs other programs as well
     @pytest.mark.alone
     def test_killed_owner_leaks_nothing(self) -> None:
-        half = shared_memory() + (1 << 27)
+        # Leases of other tests may hold mappings for some time.
+        half, mappings = shared_memory() + (1 << 27), shared_mappings()
         owner = Other()
         handle = owner.run(
             """
@@ -248,12 +249,12 @@ class TestCrashes:
         assert values_of(array[:10]).tolist() == [1] * 10
         del array
         gc.collect()
-        assert shared_mappings() == 0
+        assert shared_mappings() <= mappings
         assert shared_memory() < half, "the pages are freed with the last mapping"
         assert not shm()
 
     def test_killed_opener_leaks_nothing(self) -> None:
-        files = len(open_files())
+        files, mappings = len(open_files()), shared_mappings()
         array = shareable(np.arange(1 << 20), "host")
         other = Other()
         other.run("array = handle.open(); _ = None", handle=array.share())
@@ -262,7 +263,8 @@ class TestCrashes:
         del array
         gc.collect()
         other.end()
-        assert (shm(), shared_mappings()) == (set(), 0)
+        assert shm() == set()
+        assert shared_mappings() <= mappings
         assert len(open_files()) <= files + 1
 
     def test_owner_killed_during_a_request_is_reported(self) -> None:
