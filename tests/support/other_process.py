@@ -88,6 +88,15 @@ def shared_mappings(process: int | str = "self") -> int:
     return Path(f"/proc/{process}/maps").read_text().count("memfd:entrepot")
 
 
+def is_shared_at(address: int) -> bool:
+    """True if this process maps shared memory at the address."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        first, last = (int(each, 16) for each in line.split(" ", 1)[0].split("-"))
+        if first <= address < last:
+            return "memfd:entrepot" in line
+    return False
+
+
 def pages(array: ep.Array) -> list[tuple[int, int]]:
     """Identifies the pages of memory by the numbers of their frames. If the kernel hides these, by
     the mapped file and the offset in it."""

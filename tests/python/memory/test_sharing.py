@@ -19,7 +19,14 @@ import pytest
 
 import entrepot as ep
 from entrepot import memory
-from support.other_process import TIMEOUT, Other, open_files, shareable, shared_mappings
+from support.other_process import (
+    TIMEOUT,
+    Other,
+    is_shared_at,
+    open_files,
+    shareable,
+    shared_mappings,
+)
 from support.places import values_of
 
 np = pytest.importorskip("numpy")
@@ -233,8 +240,7 @@ class TestCrashes:
     # measures the whole machine, which runs other programs as well
     @pytest.mark.alone
     def test_killed_owner_leaks_nothing(self) -> None:
-        # Leases of other tests may hold mappings for some time.
-        half, mappings = shared_memory() + (1 << 27), shared_mappings()
+        half = shared_memory() + (1 << 27)
         owner = Other()
         handle = owner.run(
             """
@@ -247,24 +253,27 @@ class TestCrashes:
         assert shared_memory() > half
         owner.kill()
         assert values_of(array[:10]).tolist() == [1] * 10
+        address = array.data_ptr
+        assert is_shared_at(address)
         del array
         gc.collect()
-        assert shared_mappings() <= mappings
+        assert not is_shared_at(address)
         assert shared_memory() < half, "the pages are freed with the last mapping"
         assert not shm()
 
     def test_killed_opener_leaks_nothing(self) -> None:
-        files, mappings = len(open_files()), shared_mappings()
+        files = len(open_files())
         array = shareable(np.arange(1 << 20), "host")
         other = Other()
         other.run("array = handle.open(); _ = None", handle=array.share())
         other.kill()
         assert values_of(array[-3:]).tolist() == [(1 << 20) - 3, (1 << 20) - 2, (1 << 20) - 1]
+        address = array.data_ptr
+        assert is_shared_at(address)
         del array
         gc.collect()
         other.end()
-        assert shm() == set()
-        assert shared_mappings() <= mappings
+        assert (shm(), is_shared_at(address)) == (set(), False)
         assert len(open_files()) <= files + 1
 
     def test_owner_killed_during_a_request_is_reported(self) -> None:
