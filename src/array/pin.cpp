@@ -15,8 +15,8 @@ Array pin(const Array &array, const Device &device) {
         return array.host();
     if (!memory.device().backend().is_host())
         throw Error(ErrorKind::exchange, "pin: the memory is ", memory.kind(), " memory of ",
-                    memory.device(), ", and host memory is pinned",
-                    memory.device() == device ? ": the device uses this memory without it"
+                    memory.device(), ", and only host memory is pinned",
+                    memory.device() == device ? ": the device uses its own memory as it is"
                                               : ": copy it with .to(device)");
     if (device.backend().is_host() || (array.size() == 0 && device.has(EP_READS_HOST_MEMORY)))
         return array.on_device(device);
