@@ -48,7 +48,7 @@ ExportTable &export_table() {
 
 std::optional<SharedPiece> find(const Memory &memory, const void *at) {
     // Memory of the host has no entries, and a forked child may share it.
-    if (memories.load(std::memory_order_relaxed) == 0 || memory.context().backend().is_host())
+    if (!has_any() || memory.context().backend().is_host())
         return std::nullopt;
     ENTREPOT_ASSERT(!fork_guard::is_child());
     ExportTable &table = export_table();

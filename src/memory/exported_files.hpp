@@ -13,6 +13,7 @@
 //   memory of the host has no entries.
 #pragma once
 #include <core/open_file.hpp>
+#include <entrepot/core/api.hpp>
 #include <entrepot/memory/share.hpp>
 
 #include <atomic>
@@ -32,11 +33,12 @@ SharedPiece add(const Memory &memory, const void *start, SharedPiece piece, Open
 // Unpublishes and closes the files of a memory.
 void withdraw(const Memory::Record *record) noexcept;
 
-// atomic; nearly always 0: memories with entries
-extern std::atomic<std::size_t> memories;
+// atomic; nearly always 0: memories with entries. The extension module reads it.
+ENTREPOT_API extern std::atomic<std::size_t> memories;
+inline bool has_any() noexcept { return memories.load(std::memory_order_relaxed) != 0; }
 // Requires: nothing else refers to the record.
 inline void withdraw_if_any(const Memory::Record *record) noexcept {
-    if (memories.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (has_any()) [[unlikely]]
         withdraw(record);
 }
 

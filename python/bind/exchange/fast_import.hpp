@@ -24,6 +24,7 @@
 #include <core/free_list.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/exchange/dlpack.hpp>
+#include <memory/exported_files.hpp>
 #include <memory/release.hpp>
 
 #include <utility>
@@ -58,8 +59,8 @@ inline FreeList<Memory::Record, has_gil ? 64 : 0> free_records;
 // Requires: this thread holds the GIL and no mutex. Python code may run.
 inline void release(Memory &&memory) noexcept {
     Memory::Record *const record = memory.record();
-    if (!has_gil || !record || memory.is_shared() || !memory.is_borrowed() || record->has_uses())
-        [[unlikely]] {
+    if (!has_gil || !record || memory.is_shared() || !memory.is_borrowed() || record->has_uses() ||
+        exported_files::has_any()) [[unlikely]] {
         const Memory last = std::move(memory);
         return;
     }

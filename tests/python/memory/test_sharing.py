@@ -949,7 +949,7 @@ class TestCuda:
         handle = other.run(
             """
             from cuda.bindings import driver as d
-            ep.zeros(1, device="cuda:0").queue.wait()
+            ep.zeros(1, "uint8", device="cuda:0").queue.wait()
             d.cuCtxSetCurrent(d.cuDevicePrimaryCtxRetain(0)[1])
             properties = d.CUmemPoolProps()
             properties.allocType = d.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
@@ -982,7 +982,7 @@ class TestCuda:
         handle = other.run(
             """
             from cuda.bindings import driver as d
-            ep.zeros(1, device="cuda:0").queue.wait()
+            ep.zeros(1, "uint8", device="cuda:0").queue.wait()
             d.cuCtxSetCurrent(d.cuDevicePrimaryCtxRetain(0)[1])
             piece = 2 << 20
             properties = d.CUmemAllocationProp()
