@@ -18,6 +18,7 @@
 #include "scalar.hpp"
 
 #include <entrepot/array/copy.hpp>
+#include <entrepot/device/recorded_queue.hpp>
 
 #include <nanobind/nanobind.h>
 
@@ -79,20 +80,30 @@ PyObject *copy_to_host(PyObject *self, PyObject *) {
     });
 }
 
-// The only element as a Python number; copies it if the host cannot reach the memory.
+// The array, or a copy if the host cannot reach the memory. The host may read it at once.
+Array readable(const Array &array) {
+    if (array.is_host_accessible()) {
+        array.memory().wait_for_host(Access::read);
+        return array;
+    }
+    // Drivers copy to host memory of theirs in the order of a queue, and need no wait before it.
+    // The work of a graph has not run: waiting for it raises an error.
+    const bool is_ordered = array.device().has(EP_USM_HOST_ALLOCATIONS) &&
+                            array.queue().capture() == 0 && !RecordedQueue::of_this_thread();
+    if (!is_ordered)
+        array.memory().wait_for_host(Access::read);
+    Array copied = copy_to(array, UsmKind::host,
+                           is_ordered ? array.queue() : registry::host().default_queue());
+    copied.memory().wait_for_host(Access::read);
+    return copied;
+}
+
+// The only element as a Python number.
 Reference number_of(const Array &array) {
     if (array.size() != 1)
         throw Error(ErrorKind::value, "an array of ", array.size(),
                     " elements cannot be converted to a number; index one element");
-    const Array there = without_gil([&] {
-        // CUDA takes much longer for a copy to ordinary memory that follows pending work.
-        array.memory().wait_for_host(Access::read);
-        Array found = array.is_host_accessible()
-                          ? array
-                          : copy_to(array, UsmKind::host, registry::host().default_queue());
-        found.memory().wait_for_host(Access::read);
-        return found;
-    });
+    const Array there = without_gil([&] { return readable(array); });
     return number_from(static_cast<const std::byte *>(there.data()), there.dtype());
 }
 
