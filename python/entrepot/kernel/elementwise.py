@@ -13,18 +13,14 @@ from typing import Any
 
 from .._core import Array, Device, Dtype, Scalar, asarray, empty
 from .functions import DeviceFunction, KernelFunction, kernel
-from .language import get_global_id, get_group_id, get_local_id
-from .operands import about, copied, is_of_numpy, overlap
+from .language import get_global_id
+from .operands import About, copied, is_of_numpy, overlap
 from .signatures import Signature, signature_of, texts_of
 from .source import make
 
 _FLOATING = ("float", "bfloat", "complex")
 #: Names that generated code uses, with any number of "_" appended.
-_OURS = re.compile(r"(?:out\d*|value\d+|result|function|get_(?:global|group|local)_id|i\d+)_*")
-#: On GPUs: elements for each work-item of large arrays, and work-items in a group.
-_EACH, _GROUP = 4, 256
-#: In place of the number of dimensions: several elements for each work-item.
-_SEVERAL = -1
+_OURS = re.compile(r"(?:out\d*|result|function|get_global_id|i\d+)_*")
 
 
 class Vectorized:
@@ -61,16 +57,8 @@ class Vectorized:
         return f"<entrepot.kernel.vectorize {self.function.__qualname__}>"
 
     def _made(self, name: str, text: str) -> FunctionType:
-        return make(
-            name,
-            text,
-            {
-                "get_global_id": get_global_id,
-                "get_group_id": get_group_id,
-                "get_local_id": get_local_id,
-                "function": DeviceFunction(self.function),
-            },
-        )
+        names = {"get_global_id": get_global_id, "function": DeviceFunction(self.function)}
+        return make(name, text, names)
 
     def __call__(self, *args: Any, out: Any = None, queue: object = None) -> Any:
         """Raises TypeError without any array, or for types without a signature; ValueError if
@@ -96,7 +84,7 @@ class Vectorized:
         shape = _broadcast([each.shape for each in arrays])
         for position, each in enumerate(operands):
             if not isinstance(each, Array):
-                with about(self._argument(position)):
+                with self._about(position):
                     operands[position] = _typed(each, arrays)
         returns_numpy = out is None and all(_is_number(each) or is_of_numpy(each) for each in args)
         if out is not None:
@@ -158,7 +146,7 @@ class Vectorized:
         if isinstance(out, Array):
             result = out
         else:
-            with about(f"{self.__name__}(): out"):
+            with About(self.__name__, "out"):
                 result = asarray(out)
         if result.shape != shape:
             raise ValueError(
@@ -166,14 +154,14 @@ class Vectorized:
             )
         return result
 
-    def _argument(self, position: int) -> str:
+    def _about(self, position: int) -> About:
         name = self.function.__code__.co_varnames[position]
-        return f"{self.__name__}(): argument {position} ({name})"
+        return About(self.__name__, f"argument {position} ({name})")
 
     def _operand(self, position: int, value: Any) -> Any:
         if isinstance(value, Array) or _is_number(value):
             return value
-        with about(self._argument(position)):
+        with self._about(position):
             return asarray(value)
 
     def _run(
@@ -192,18 +180,9 @@ class Vectorized:
                 for several in (results, operands)
             )
         are_arrays = tuple(isinstance(each, Array) for each in operands)
-        global_range: Any = shape
-        local_range: int | None = None
-        dimensions = len(shape)
-        if dimensions == 1 and _is_large(results[0]) and _are_contiguous(results, operands):
-            global_range = -(-results[0].size // (_EACH * _GROUP)) * _GROUP
-            local_range = _GROUP
-            dimensions = _SEVERAL
-        elif dimensions > 3:
-            global_range = (*shape[:2], math.prod(shape[2:]))
-        self._kernel(dimensions, len(results), are_arrays)[global_range, local_range](
-            *results, *operands, queue=queue, wait=wait
-        )
+        global_range = shape if len(shape) <= 3 else (*shape[:2], math.prod(shape[2:]))
+        code = self._kernel(len(shape), len(results), are_arrays)
+        code[global_range, None](*results, *operands, queue=queue, wait=wait)
 
     def _kernel(
         self, dimensions: int, outputs: int, are_arrays: tuple[bool, ...]
@@ -211,11 +190,7 @@ class Vectorized:
         found = self._kernels.get((dimensions, outputs, are_arrays))
         if found is None:
             out = [f"out{k}" for k in range(outputs)]
-            text = (
-                _text_of_several(out, self._names, are_arrays)
-                if dimensions == _SEVERAL
-                else _text(out, self._names, dimensions, are_arrays)
-            )
+            text = _text(out, self._names, dimensions, are_arrays)
             found = kernel(self._made("elementwise", text))
             self._kernels[dimensions, outputs, are_arrays] = found
         return found
@@ -315,54 +290,9 @@ def _text(out: list[str], names: list[str], dimensions: int, are_arrays: tuple[b
             f"    {ids[axis]} = i2 % {out[0]}.shape[{axis}]",
             f"    i2 = i2 // {out[0]}.shape[{axis}]",
         ]
-    lines += [f"    {_targets(out, index)} = function({values})", ""]
+    targets = ", ".join(f"{name}[{index}]" for name in out)
+    lines += [f"    {targets} = function({values})", ""]
     return "\n".join(lines)
-
-
-def _targets(out: list[str], index: str) -> str:
-    return ", ".join(f"{name}[{index}]" for name in out)
-
-
-def _text_of_several(out: list[str], names: list[str], are_arrays: tuple[bool, ...]) -> str:
-    """Source of a kernel for large contiguous arrays on GPUs. Each work-item computes several
-    elements before it writes them, so that more reads are pending than by one element.
-    """
-
-    def value(index: str) -> str:
-        arguments = (
-            f"{name}[{index}]" if array else name
-            for name, array in zip(names, are_arrays, strict=True)
-        )
-        return f"function({', '.join(arguments)})"
-
-    places = [f"i0 + {k * _GROUP}" for k in range(_EACH)]
-    results = [
-        ", ".join(f"value{k * len(out) + each}" for each in range(len(out))) for k in range(_EACH)
-    ]
-    lines = [
-        f"def elementwise({', '.join([*out, *names])}):",
-        f"    i0 = get_group_id(0) * {_EACH * _GROUP} + get_local_id(0)",
-        f"    if {places[-1]} < {out[0]}.shape[0]:",
-        *(
-            f"        {result} = {value(place)}"
-            for result, place in zip(results, places, strict=True)
-        ),
-        *(
-            f"        {_targets(out, place)} = {result}"
-            for result, place in zip(results, places, strict=True)
-        ),
-        "    else:",
-        f"        for i1 in range(i0, {out[0]}.shape[0], {_GROUP}):",
-        f"            {_targets(out, 'i1')} = {value('i1')}",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _is_large(array: Array) -> bool:
-    """True if a GPU has several elements for each work-item that it can run at a time."""
-    device = array.device
-    return device.device_type == "gpu" and array.size >= device.max_compute_units * 2048 * _EACH
 
 
 def _is_number(value: object) -> bool:
@@ -426,8 +356,3 @@ def _merged(shape: tuple[int, ...], arrays: list[Array]) -> tuple[int, ...]:
             continue
         last = axis
     return tuple(extents) or (1,)
-
-
-def _are_contiguous(results: list[Array], operands: list[Any]) -> bool:
-    """True for arrays of one dimension whose elements lie next to each other."""
-    return all(each.strides == (1,) for each in (*results, *operands) if isinstance(each, Array))

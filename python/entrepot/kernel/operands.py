@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator
 
 from .._core import Array, EntrepotError, copy, empty
 
 
-@contextlib.contextmanager
-def about(argument: str) -> Iterator[None]:
-    """Adds the argument to the message of an error raised within."""
-    try:
-        yield
-    except (EntrepotError, TypeError, ValueError, OverflowError) as error:
-        error.args = (f"{argument}: {error}",)
-        raise
+class About:
+    """Adds a function and its argument to the message of an error raised within."""
+
+    __slots__ = ("_argument", "_function")
+
+    def __init__(self, function: str, argument: str) -> None:
+        self._function = function
+        self._argument = argument
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, (EntrepotError, TypeError, ValueError, OverflowError)):
+            error.args = (f"{self._function}(): {self._argument}: {error}",)
 
 
 def is_of_numpy(value: object) -> bool:

@@ -7,6 +7,7 @@ elements to a number of chunks, and the next one combines these.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -222,11 +223,25 @@ _ITEM_GRAIN, _GROUP_GRAIN = 64, 32
 #: Elements that CPUs combine in less time than the further launch for chunks takes.
 _SMALLEST = 4096
 #: Work-items of a group for few and for many elements.
-_SMALL_GROUP, _LARGE_GROUP = 64, 256
+_SMALL_GROUP, _LARGE_GROUP = 64, 512
+#: Elements of a group in long arrays.
+_GROUP_SHARE = 1 << 16
 
 #: A launch that combines each n elements to chunks. It has a part, or the text of a kernel without
 #: one, the number of chunks, the work-items, and those of a group.
 Launch = tuple[Part | str, int, int | tuple[int, ...], int | tuple[int, ...] | None]
+
+#: Launches that a reducer remembers, by the device and the shape.
+_STEPS = 256
+
+
+class Step(NamedTuple):
+    """A launch that combines each n elements of an axis to a number of chunks."""
+
+    launch: Callable[..., Event]
+    chunks: int
+    #: True if the kernel takes arrays with an inner axis.
+    takes_inner: bool
 
 
 def uses_groups(device: Device) -> bool:
@@ -234,9 +249,9 @@ def uses_groups(device: Device) -> bool:
     return device.device_type != "cpu"
 
 
-def extents(array: Array) -> tuple[int, int, int]:
+def extents(shape: tuple[int, ...]) -> tuple[int, int, int]:
     """outer, n and inner."""
-    outer, n, *inner = array.shape
+    outer, n, *inner = shape
     return outer, n, inner[0] if inner else 1
 
 
@@ -274,9 +289,11 @@ def _launch_interleaved(device: Device, outer: int, n: int, inner: int) -> Launc
 
 
 def _launch_of_groups(device: Device, outer: int, n: int) -> Launch:
-    """Eight groups for each multiprocessor. The next launch has one group for each row."""
-    most = max(1, device.max_compute_units * 8 // outer)
-    chunks = 1 if n <= most else max(1, min(most, n // _LARGE_GROUP))
+    """Groups that fill the device. Those of a long array are more: fast processors take more of
+    them.
+    """
+    most = max(device.max_compute_units * 4, outer * n // _GROUP_SHARE) // outer
+    chunks = 1 if n <= 16 * _LARGE_GROUP else max(1, min(most, n // _LARGE_GROUP))
     group = _LARGE_GROUP if n // chunks >= 4 * _LARGE_GROUP else _SMALL_GROUP
     return ROWS_OF_GROUPS, chunks, outer * chunks * group, group
 
@@ -309,6 +326,7 @@ class Reducer:
         self.function = function
         self._types: dict[object, Dtype] = {}
         self._kernels: dict[object, KernelFunction] = {}
+        self._step = functools.lru_cache(maxsize=_STEPS)(self._step_of)
 
     def type_of(
         self, elements: tuple[Dtype, ...], device: Device, transform: DeviceFunction | None = None
@@ -337,20 +355,37 @@ class Reducer:
 
         With ``transform``, its results for an element of each array are combined; inner is 1.
         """
-        outer, n, inner = extents(arrays[0])
-        is_short = n <= _SHORT_ROW and inner == 1 and outer >= BLOCK
-        if is_short and transform is None and not uses_groups(queue.device):
+        mapping = transform and transform.function
+        step = self._step(queue.device, arrays[0].shape, len(arrays), out.dtype, mapping)
+        if step is None:
             return self.along_axis([as_columns(arrays[0])], as_columns(out), queue)
-        part, chunks, items, group = launch_of(queue.device, outer, n, inner)
-        partial = in_chunks(out, chunks, queue)
+        partial = in_chunks(out, step.chunks, queue)
         given = [partial, *arrays]
-        if part is INTERLEAVED:
+        if step.takes_inner:
             given = [with_inner(each) for each in given]
-        if part is ROWS and queue.device.backend == "host":
+        last = step.launch(*given, queue=queue, wait=False)
+        return last if step.chunks == 1 else self.along_axis([partial], out, queue)
+
+    def _step_of(
+        self,
+        device: Device,
+        shape: tuple[int, ...],
+        arrays: int,
+        total: Dtype,
+        mapping: FunctionType | None,
+    ) -> Step | None:
+        """The launch for arrays of a shape; None if their rows are combined as columns."""
+        outer, n, inner = extents(shape)
+        is_short = n <= _SHORT_ROW and inner == 1 and outer >= BLOCK
+        if is_short and mapping is None and not uses_groups(device):
+            return None
+        part, chunks, items, group = launch_of(device, outer, n, inner)
+        takes_inner = part is INTERLEAVED
+        if part is ROWS and device.backend == "host":
             part = _ROWS_BY_LANES
-        code = self._kernel(part, len(arrays), out.dtype, group, transform)
-        last = code[items, group](*given, queue=queue, wait=False)
-        return last if chunks == 1 else self.along_axis([partial], out, queue)
+        transform = mapping and DeviceFunction(mapping)
+        code = self._kernel(part, arrays, total, group, transform)
+        return Step(code[items, group], chunks, takes_inner)
 
     def in_segments(
         self, values: Array, offsets: Array, identity: Scalar, out: Array, queue: Queue

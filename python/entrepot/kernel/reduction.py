@@ -8,7 +8,7 @@ from typing import Any
 
 from .._core import asarray, empty
 from .functions import DeviceFunction
-from .operands import about, flat
+from .operands import About, flat
 from .reducer import reducer_of
 
 
@@ -32,7 +32,7 @@ class Reduction:
 
     def __call__(self, array: Any, *, queue: object = None) -> Any:
         """Raises ValueError for an empty array if the reduction has no identity."""
-        with about(f"{self.__name__}(): argument 0 (array)"):
+        with About(self.__name__, "argument 0 (array)"):
             values = asarray(array)
         if values.size == 0:
             if self.identity is None:

@@ -9,7 +9,7 @@ from typing import Any
 from ..._core import Array, Device, Event, Queue, asarray, copy, empty, fill
 from ..._core import device as current_device
 from ..functions import DeviceFunction
-from ..operands import about, copied, is_of_numpy, overlap
+from ..operands import About, copied, is_of_numpy, overlap
 
 #: Work-items of a group, in algorithms with groups. A power of two.
 GROUP = 256
@@ -83,34 +83,52 @@ class Call:
         takes_vectors: bool = False,
     ) -> None:
         self.name = name
-        self._given = tuple(arguments.values())
         self.out = out
         self._asked = queue
+        self._given = given = list(arguments.values())
+        self._are_ours = all(type(each) is Array for each in given)
+        if not self._are_ours:
+            given = self._viewed(arguments)
+        if takes_vectors and any(each.ndim != 1 for each in given):
+            self._require_vectors(arguments, given)
+        self._found = given
+        self.queue = _queue_of(given, queue)
+        #: The arguments, or copies on the queue's device if that cannot access host memory.
+        device = self.queue.device
+        self.arrays = [
+            each if _is_accessible(each, device) else each.to(queue=self.queue) for each in given
+        ]
+
+    def _about(self, position: int, argument: str) -> About:
+        return About(self.name, f"argument {position} ({argument})")
+
+    def _viewed(self, arguments: Mapping[str, Any]) -> list[Array]:
         found = []
         for position, (argument, value) in enumerate(arguments.items()):
-            with about(f"{name}(): argument {position} ({argument})"):
+            with self._about(position, argument):
                 found.append(asarray(value))
-                if takes_vectors and found[-1].ndim != 1:
+        return found
+
+    def _require_vectors(self, arguments: Mapping[str, Any], found: list[Array]) -> None:
+        for position, (argument, array) in enumerate(zip(arguments, found, strict=True)):
+            if array.ndim != 1:
+                with self._about(position, argument):
                     raise ValueError(
-                        f"one dimension is supported, and the shape is {found[-1].shape}: pass "
+                        f"one dimension is supported, and the shape is {array.shape}: pass "
                         "reshape(-1), or one row at a time"
                     )
-        self._first_queue = found[0].queue
-        self._is_on_host = all(each.device.backend == "host" for each in found)
-        self.is_numpy = all(map(is_of_numpy, self._given))
-        self.queue = _queue_of(found, queue)
-        #: The arguments, or copies on the queue's device if that cannot access host memory.
-        self.arrays = [
-            each if _is_accessible(each, self.queue.device) else each.to(queue=self.queue)
-            for each in found
-        ]
+
+    @property
+    def is_numpy(self) -> bool:
+        """True if all arguments are NumPy's, so that the result is as well."""
+        return not self._are_ours and all(map(is_of_numpy, self._given))
 
     def result(self, shape: tuple[int, ...], dtype: Any) -> Result:
         """The array for the result: ``out`` of any dtype, or a new one."""
         if self.out is None:
-            with about(f"{self.name}(): the result"):
+            with About(self.name, "the result"):
                 return Result(self, empty(shape, dtype, queue=self._queue_of_result()))
-        with about(f"{self.name}(): out"):
+        with About(self.name, "out"):
             array = asarray(self.out)
             if array.shape != shape:
                 raise ValueError(
@@ -135,14 +153,16 @@ class Call:
         """NumPy reads only host memory, so its results are there. Arrays on the host without
         ``queue=`` have results on the host as well.
         """
-        stays = self.is_numpy or (self._asked is None and self._is_on_host)
-        return self._first_queue if stays else self.queue
+        first = self._found[0]
+        if first.device.backend != "host":
+            return self.queue
+        is_on_host = all(each.device.backend == "host" for each in self._found)
+        return first.queue if self.is_numpy or (self._asked is None and is_on_host) else self.queue
 
     @property
     def waits(self) -> bool:
         """True if the call waits: borrowed memory is up to date on return, as after a launch."""
-        given = self._given if self.out is None else (*self._given, self.out)
-        return any(not isinstance(each, Array) for each in given)
+        return not (self._are_ours and (self.out is None or isinstance(self.out, Array)))
 
 
 class Result:

@@ -8,7 +8,7 @@ from typing import Any
 from ..._core import Array, Queue, Scalar, zeros
 from ..functions import DeviceFunction, kernel
 from ..language import atomic, get_global_id
-from ..operands import about, flat
+from ..operands import About, flat
 from ..reducer import Reducer, reducer_of
 from .axes import along_axes, axes_of, without
 from .common import Call, operator
@@ -85,7 +85,7 @@ def reduce(
     if result.written.size == 0:
         return result.returned(None)
     if values.size == 0:
-        with about("reduce(): identity"):
+        with About("reduce", "identity"):
             return result.filled(identity)
     return along_axes(
         call,
@@ -165,7 +165,7 @@ def transform_reduce(
     types = tuple(each.dtype for each in call.arrays)
     result = call.result_of((), reducer.type_of(types, call.queue.device, mapping))
     if call.arrays[0].size == 0:
-        with about("transform_reduce(): identity"):
+        with About("transform_reduce", "identity"):
             return result.filled(identity)
     rows = [flat(each).reshape(1, -1) for each in call.arrays]
     target = result.written.reshape(1, 1)
@@ -251,7 +251,7 @@ def segmented_reduce(
         _check_offsets(starts, values.size, call.queue)
     total = reducer.type_of((values.dtype,), call.queue.device)
     result = call.result_of((starts.size - 1,), total)
-    with about("segmented_reduce(): identity"):
+    with About("segmented_reduce", "identity"):
         neutral = Scalar(identity, total)
     values, starts = map(result.apart_from, (values, starts))
     return result.returned(reducer.in_segments(values, starts, neutral, result.written, call.queue))

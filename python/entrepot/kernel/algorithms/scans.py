@@ -15,7 +15,7 @@ from typing import Any
 from ..._core import Array, Device, Dtype, Event, Queue, Scalar, empty
 from ..functions import DeviceFunction, KernelFunction
 from ..generated import kernel_of_text
-from ..operands import about
+from ..operands import About
 from ..reducer import reducer_of, uses_groups
 from .common import (
     CHUNK,
@@ -502,7 +502,7 @@ def _scanned(
 
 
 def _number(name: str, value: Any, dtype: Dtype, is_exclusive: bool) -> Scalar:
-    with about(f"{name}(): {'initial' if is_exclusive else 'identity'}"):
+    with About(name, "initial" if is_exclusive else "identity"):
         if isinstance(value, Scalar):
             value = value.value
         elif hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # NumPy's scalars

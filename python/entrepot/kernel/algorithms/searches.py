@@ -291,7 +291,7 @@ def _extreme(
 
 def _search(values: Array, before: DeviceFunction, out: Array, queue: Queue) -> Event:
     """Finds the place along the axis, which is not empty, for each of the other elements."""
-    outer, n, inner = extents(values)
+    outer, n, inner = extents(values.shape)
     by_groups = uses_groups(queue.device)
     if n <= _SHORT_ROW and inner == 1 and outer >= BLOCK and not by_groups:
         return _search(as_columns(values), before, as_columns(out), queue)
