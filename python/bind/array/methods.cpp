@@ -86,7 +86,7 @@ Array readable(const Array &array) {
         array.memory().wait_for_host(Access::read);
         return array;
     }
-    // Drivers copy to host memory of theirs in the order of a queue, and need no wait before it.
+    // Drivers copy to pinned memory in the order of a queue, and need no wait before it.
     // The work of a graph has not run: waiting for it raises an error.
     const bool is_ordered = array.device().has(EP_USM_HOST_ALLOCATIONS) &&
                             array.queue().capture() == 0 && !RecordedQueue::of_this_thread();
