@@ -7,17 +7,19 @@ import itertools
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from .._core import Array, Device, Dtype, Scalar, asarray, empty
+from .._core import Array, Device, Dtype, Event, Scalar, asarray, empty
 from .functions import DeviceFunction, KernelFunction, kernel
 from .language import get_global_id
 from .operands import About, copied, is_of_numpy, overlap
 from .signatures import Signature, signature_of, texts_of
 from .source import make
 
+#: Launches that a function remembers, by the shape.
+_LAUNCHES = 256
 _FLOATING = ("float", "bfloat", "complex")
 #: Names that generated code uses, with any number of "_" appended.
 _OURS = re.compile(r"(?:out\d*|result|function|get_global_id|i\d+)_*")
@@ -51,6 +53,7 @@ class Vectorized:
         )
         self._count: int | None = None  # of results
         self._kernels: dict[tuple[int, int, tuple[bool, ...]], KernelFunction] = {}
+        self._launch = functools.lru_cache(maxsize=_LAUNCHES)(self._launch_of)
         functools.update_wrapper(self, function)
 
     def __repr__(self) -> str:
@@ -129,7 +132,9 @@ class Vectorized:
 
     def _write(self, out: Array, args: tuple[Array, ...], queue: object) -> None:
         operands = [copied(each) if overlap(out, each) else each for each in args]
-        self._run([out], operands, queue, wait=None)
+        if out.ndim != 1:
+            return self._run([out], operands, queue, wait=None)
+        self._launch(1, (True,) * len(operands), out.shape)(out, *operands, queue=queue)
 
     def _check_count(self, out: Any, operands: list[Any], device: Device) -> None:
         if self._count is None or self._signatures:
@@ -180,9 +185,14 @@ class Vectorized:
                 for several in (results, operands)
             )
         are_arrays = tuple(isinstance(each, Array) for each in operands)
+        launch = self._launch(len(results), are_arrays, shape)
+        launch(*results, *operands, queue=queue, wait=wait)
+
+    def _launch_of(
+        self, outputs: int, are_arrays: tuple[bool, ...], shape: tuple[int, ...]
+    ) -> Callable[..., Event]:
         global_range = shape if len(shape) <= 3 else (*shape[:2], math.prod(shape[2:]))
-        code = self._kernel(len(shape), len(results), are_arrays)
-        code[global_range, None](*results, *operands, queue=queue, wait=wait)
+        return self._kernel(len(shape), outputs, are_arrays)[global_range, None]
 
     def _kernel(
         self, dimensions: int, outputs: int, are_arrays: tuple[bool, ...]

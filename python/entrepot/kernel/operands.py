@@ -30,10 +30,11 @@ def is_of_numpy(value: object) -> bool:
 
 
 def _bytes_of(array: Array) -> tuple[int, int]:
-    itemsize = array.itemsize
-    if array.strides == (1,):
-        return array.data_ptr, array.data_ptr + array.nbytes
+    """The range of addresses of the elements."""
     low = high = array.data_ptr
+    if array.strides == (1,) or array.size == 0:
+        return low, low + array.nbytes
+    itemsize = array.itemsize
     for extent, stride in zip(array.shape, array.strides, strict=True):
         span = stride * (extent - 1) * itemsize
         if span < 0:
@@ -47,16 +48,11 @@ def overlap(result: Array, operand: Array) -> bool:
     """True if an element may be written before it is read, which is not so if both have the same
     layout.
     """
-    if result.size == 0 or operand.size == 0:
-        return False
-    if (
-        result.data_ptr == operand.data_ptr
-        and result.shape == operand.shape
-        and result.strides == operand.strides
-    ):
-        return False
     (begin, end), (other_begin, other_end) = _bytes_of(result), _bytes_of(operand)
-    return begin < other_end and other_begin < end
+    if max(begin, other_begin) >= min(end, other_end):
+        return False
+    has_same_layout = result.shape == operand.shape and result.strides == operand.strides
+    return not (has_same_layout and result.data_ptr == operand.data_ptr)
 
 
 def copied(array: Array) -> Array:

@@ -15,12 +15,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
+from textwrap import indent
 from typing import Any
 
 from ..._core import Array, Dtype, Event, Queue, Scalar, empty, zeros
 from ..functions import DeviceFunction, KernelFunction
 from ..generated import function_of_text, kernel_of_text
-from ..language import Builtin, sub_group_barrier
+from ..language import Builtin, sub_group, sub_group_barrier
 from ..reducer import uses_groups
 from .common import (
     CHUNK,
@@ -171,19 +172,19 @@ _ADD = """
 _MOVE_GROUPS = """
 def move_groups({parameters}, totals, tickets, states, number{next_parameter}):
     own = uint32(get_local_id(0))
-    ticket = local.array(1, word)
     masks = local.array({warps} * {bins}, uint32)
     numbers = local.array({warps} * {bins}, int16)
     starts = local.array({bins}, word)
     tile = local.array({tile}, unsigned)
     {order}
-    if own == 0:
-        ticket[0] = atomic.add(tickets, number, word(1), order="relaxed")
+    total = totals[number * {bins} + own]
+    ticket = atomic.add(tickets, number, word(1), order="relaxed") if own == 0 else word(0)
     for k in range({warps}):
         numbers[k * {group} + own] = 0
         masks[k * {group} + own] = uint32(0)
     barrier(CLK_LOCAL_MEM_FENCE)
-    part = int64(ticket[0])
+    part = int64(group.broadcast(ticket))
+{votes}
     shift = number * {bits}
     begin = part * {tile}
     size = uint32(min(keys.shape[0] - begin, {tile}))
@@ -216,7 +217,7 @@ def move_groups({parameters}, totals, tickets, states, number{next_parameter}):
             previous = previous - 1 if state < {of_all} else -1
     if part > 0:
         atomic.store(states, own_state, before + word(count) | {of_all}, order="relaxed")
-    of_digit = group.exclusive_scan(totals[number * {bins} + own], "add")
+    of_digit = group.exclusive_scan(total, "add")
     starts[own] = of_digit + before - word(start)
     barrier(CLK_LOCAL_MEM_FENCE)
 {moves}
@@ -228,6 +229,26 @@ _LOAD = """
     j = first + {k} * 32
     e{k} = keys[begin + j] if j < size else unsigned(0)
     d{k} = warp + (digit(e{k}, shift) if j < size else uint32({bins} - 1))
+"""
+# With two digits at most, the warp votes which elements have that of its first one. Atomics of so
+# many work-items on two words would take their turns.
+_RANK_OF_TWO = """
+    differs = d{k} != first_digit
+    mask = uint32(sub_group.ballot(differs))
+    mask = mask if differs else ~mask
+    r{k} = uint32(numbers[d{k}]) + bitwise_count(mask & (bit - 1))
+    {barrier}
+    if mask & (bit - 1) == 0:
+        numbers[d{k}] = r{k} + bitwise_count(mask)
+    {barrier}
+"""
+_RANKS_BY_VOTES = """
+    # The last tile may have another digit, beyond the end of the array.
+    first_digit = sub_group.shuffle(d0, 0)
+    if digits <= 2 and size == {tile}:
+{ranks_of_two}
+    else:
+{ranks}
 """
 # The work-item with the first element of a digit counts all of them, and clears the mask for the
 # next element. The barriers are those of its warp.
@@ -338,8 +359,11 @@ def _group_kernel(
     arrays: tuple[str, ...] = ("keys",),
     barrier: str = "",
     has_next: bool = False,
+    has_votes: bool = False,
 ) -> KernelFunction:
-    """A kernel of groups, with counts of the type ``word``, and perhaps a next pass."""
+    """A kernel of groups, with counts of the type ``word``, and perhaps a next pass. With
+    ``has_votes``, a sub-group has the work-items of a warp.
+    """
     has_order = "out_values" in arrays
     per_item = _per_item(dtype, has_order)
     passes = _passes_of(dtype)
@@ -358,6 +382,12 @@ def _group_kernel(
     def repeated(text: str, times: int, **names: object) -> str:
         return "".join(text.format(k=k, **sizes, **names) for k in range(times))
 
+    ranks = repeated(_RANK, per_item, barrier=barrier)
+    if has_votes:
+        of_two = repeated(_RANK_OF_TWO, per_item, barrier=barrier)
+        ranks = _RANKS_BY_VOTES.format(
+            **sizes, ranks_of_two=indent(of_two, "    "), ranks=indent(ranks, "    ")
+        )
     adds = "".join(_ADD.format(number=number, **sizes) for number in range(passes))
     text = _TEXTS[name].format(
         **sizes,
@@ -366,7 +396,8 @@ def _group_kernel(
         clear="next_states[own_state] = word(0)" if has_next else "",
         order=f"order = local.array({GROUP * per_item}, int16)" if has_order else "",
         loads=repeated(_LOAD, per_item),
-        ranks=repeated(_RANK, per_item, barrier=barrier),
+        votes='    digits = group.reduce(int32(total != 0), "add")' if has_votes else "",
+        ranks=ranks,
         places=repeated(_PLACE + _ORDER_PLACE if has_order else _PLACE, per_item),
         moves=repeated(_MOVE, per_item, move=move),
         counts=repeated(_COUNT, COUNTED, adds=adds),
@@ -383,6 +414,7 @@ def _group_kernel(
         int16=Dtype("int16"),
         uint32=Dtype("uint32"),
         bitwise_count=BITWISE_COUNT,
+        sub_group=sub_group,
         sub_group_barrier=sub_group_barrier,
     )
 
@@ -393,7 +425,8 @@ def _passes_of(dtype: Dtype) -> int:
 
 class _Buffers:
     """Destinations of an array's elements in each pass: alternately ``out`` and a temporary, so
-    that ``out`` is that of the last pass. Without ``out``, the last pass has none.
+    that ``out`` is that of the last pass. Without ``out``, the last pass has none. Elements of a
+    shorter type use a part of ``out`` in earlier passes.
     """
 
     def __init__(self, out: Array | None, passes: int, queue: Queue) -> None:
@@ -405,7 +438,8 @@ class _Buffers:
     def of_pass(self, number: int, like: Array, dtype: Dtype) -> Array | None:
         later = self._passes - 1 - number
         if self._out is not None and later % 2 == 0:
-            return self._out
+            is_whole = later == 0 or dtype == self._out.dtype
+            return self._out if is_whole else self._out.view(dtype)[: len(like)]
         if later == 0:
             return None
         if later % 2 not in self._temporaries:
@@ -430,18 +464,22 @@ def _sort(
     keys = _bits_of(values)
     key_buffers = _Buffers(None if out is None else _bits_of(out), passes, queue)
     buffers = _Buffers(out_payload, passes, queue)
+    # A kernel of all passes must not have the same memory under two types.
+    is_alone = not uses_groups(queue.device) and chunks_of(values.size, queue.device) == 1
+    has_short_indices = payload is None and not is_alone and values.size <= 1 << 32
     steps = []
     for number in range(passes):
         to = key_buffers.of_pass(number, keys, keys.dtype)
         payload_to = None
         if out_payload is not None:
-            payload_to = buffers.of_pass(number, out_payload, out_payload.dtype)
+            moved = Dtype("uint32") if has_short_indices else out_payload.dtype
+            payload_to = buffers.of_pass(number, out_payload, moved)
         steps.append(_Step(number, keys, to, payload, payload_to))
         keys = keys if to is None else to
         payload = payload_to
     if uses_groups(queue.device):
         return _sort_in_groups(steps, values.dtype, descending, queue)
-    if chunks_of(values.size, queue.device) == 1:
+    if is_alone:
         return _sort_alone(steps, values.dtype, descending, queue)
     return _sort_in_chunks(steps, values.dtype, descending, queue)
 
@@ -533,13 +571,14 @@ def _sort_in_groups(steps: list[_Step], dtype: Dtype, descending: bool, queue: Q
     count[groups * GROUP, GROUP](steps[0].keys, totals, queue=queue, wait=False)
     # Warps of other devices may be smaller.
     has_warps = queue.device.backend in ("cuda", "hip")
+    has_votes = queue.device.backend == "cuda"
     barrier = "sub_group_barrier()" if has_warps else "barrier(CLK_LOCAL_MEM_FENCE)"
     last: Event
     for step in steps:
         arrays = step.arrays()
         has_next = step.number + 1 < passes
         move = _group_kernel(
-            "move_groups", dtype, descending, word, tuple(arrays), barrier, has_next
+            "move_groups", dtype, descending, word, tuple(arrays), barrier, has_next, has_votes
         )
         given = [*arrays.values(), totals, tickets, states, step.number]
         if has_next:
