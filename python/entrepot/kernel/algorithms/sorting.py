@@ -332,10 +332,12 @@ def _digit_of(dtype: Dtype, descending: bool) -> DeviceFunction:
 
 
 def _per_item(dtype: Dtype, has_order: bool) -> int:
-    """Elements of each work-item of a group: their tile leaves local memory for other groups."""
+    """Elements of each work-item of a group: their tile leaves local memory and registers for other
+    groups.
+    """
     if has_order:
         return 16 if dtype.bits <= 32 else 12
-    return 20 if dtype.bits <= 32 else 15
+    return 19 if dtype.bits <= 32 else 15
 
 
 @functools.cache
