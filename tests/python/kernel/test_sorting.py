@@ -29,16 +29,21 @@ FLOATS = ["f2", "f4", "f8"]
 DTYPES = ["?", *INTEGERS, *FLOATS]
 
 
+def give_few_elements(request, monkeypatch):
+    """Gives each work-item of a group a few elements, in tiles of 768 or 1024."""
+    sorting._group_kernel.cache_clear()
+    request.addfinalizer(sorting._group_kernel.cache_clear)
+    monkeypatch.setattr(sorting, "_per_item", lambda dtype, has_order: 3 if has_order else 4)
+
+
 @pytest.fixture(params=["alone", "chunks", "groups"])
 def parts(request, monkeypatch):
     """Runs the test by all passes in one launch, by chunks and by groups on each device.
 
     Compilers for CPUs take seconds for the elements of a GPU's work-item, so these have fewer.
     """
-    if request.param == "groups" and request.node.callspec.params.get("device") in CPUS:
-        sorting._group_kernel.cache_clear()
-        request.addfinalizer(sorting._group_kernel.cache_clear)
-        monkeypatch.setattr(sorting, "_per_item", lambda dtype, has_order: 3 if has_order else 4)
+    if request.param == "groups" and request.node.callspec.params.get("device", "host") in CPUS:
+        give_few_elements(request, monkeypatch)
     for module in (scans, sorting):
         monkeypatch.setattr(module, "uses_groups", lambda device: request.param == "groups")
     chunks = {"alone": lambda size, device: 1, "chunks": lambda size, device: 3}
@@ -174,11 +179,23 @@ def test_next_kernel_uses_sort_without_waiting(device, parts):
     np.testing.assert_array_equal(values_of(found), expected)
 
 
+@every_device
+@pytest.mark.parametrize("values", [(5,), (-3, 4), (0, 1 << 40), (7, 1 << 20, 1 << 33)], ids=str)
+def test_sort_of_few_values_is_stable(device, parts, values):
+    """In most passes, the elements have one digit or two."""
+    keys = np.random.default_rng(0).choice(values, 20_001)
+    found_keys, found = sort_by_key(on(device, keys), on(device, np.arange(keys.size)))
+    order = expected_order(keys)
+    assert_same_bits(values_of(found_keys), keys[order])
+    np.testing.assert_array_equal(values_of(found), order)
+    np.testing.assert_array_equal(values_of(argsort(on(device, keys))), order)
+
+
 @pytest.mark.host
 def test_sorting_kernels_have_no_races(parts, monkeypatch):
     """The simulator reports races and indices out of bounds."""
     monkeypatch.setenv("ENTREPOT_SIMULATE", "1")
-    keys = unordered("f2", 2 * common.TILE + 300)
+    keys = unordered("f2", 2 * 768 + 300)
     found_keys, found = sort_by_key(keys, np.arange(keys.size))
     order = expected_order(keys)
     assert_same_bits(found_keys, keys[order])
@@ -186,7 +203,9 @@ def test_sorting_kernels_have_no_races(parts, monkeypatch):
 
 
 @every_device
-def test_large_sort_counts_in_words_of_64_bits(device, monkeypatch):
+def test_large_sort_counts_in_words_of_64_bits(device, request, monkeypatch):
+    if device in CPUS:
+        give_few_elements(request, monkeypatch)
     monkeypatch.setattr(sorting, "uses_groups", lambda device: True)
     monkeypatch.setattr(sorting, "MOST_IN_32_BITS", 20_000)
     words = []
