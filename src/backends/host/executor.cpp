@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -20,6 +21,41 @@
 #include <utility>
 
 namespace entrepot::backends::host {
+
+namespace {
+
+// Processors that the process may use, as it starts.
+struct Processors {
+    unsigned count = 0;
+    std::array<std::uint16_t, CPU_SETSIZE> number_of{};  // by the system's number
+};
+
+const Processors &usable_processors() noexcept {
+    static const Processors found = [] {
+        Processors made;
+        cpu_set_t usable;  // holds CPU_SETSIZE processors; the call fails if there are more
+        if (sched_getaffinity(0, sizeof usable, &usable) != 0) {
+            made.count = std::max(std::thread::hardware_concurrency(), 1u);
+            return made;
+        }
+        for (std::size_t i = 0; i < CPU_SETSIZE; ++i)
+            if (CPU_ISSET(i, &usable))
+                made.number_of[i] = static_cast<std::uint16_t>(made.count++);
+        made.count = std::max(made.count, 1u);
+        return made;
+    }();
+    return found;
+}
+
+// Number of this thread's processor among those of the process, below processors(); 0 if unknown.
+unsigned processor_number() noexcept {
+    const int found = sched_getcpu();
+    return found >= 0 && found < CPU_SETSIZE
+               ? usable_processors().number_of[static_cast<std::size_t>(found)]
+               : 0;
+}
+
+}  // namespace
 
 void Deferred::run_here(Deferred &what) noexcept {
     static thread_local struct {
@@ -50,19 +86,49 @@ void Loop::run_deferred() noexcept {
     take_part();
 }
 
+Loop::Loop(std::uint64_t count, std::uint64_t chunk)
+    : count_(count), chunk_(chunk),
+      parts_(std::min<std::uint64_t>((count - 1) / chunk + 1, thread_limit())), unfinished_(count) {
+    const std::uint64_t each = chunks() / parts_.size(), longer = chunks() % parts_.size();
+    std::uint64_t first = 0;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        parts_[i].next.store(first, std::memory_order_relaxed);
+        parts_[i].end = first += each + (i < longer);
+    }
+    ENTREPOT_ASSERT(first == chunks());
+}
+
 bool Loop::wants_threads() const noexcept {
-    return next_.load(std::memory_order_relaxed) < count_ &&
+    return begun_.load(std::memory_order_relaxed) < chunks() &&
            threads_.load(std::memory_order_relaxed) < thread_limit();
 }
 
 void Loop::take_part() noexcept {
     if (threads_.fetch_add(1, std::memory_order_relaxed) >= thread_limit())
         return;
-    while (true) {
-        const std::uint64_t first = next_.fetch_add(chunk_, std::memory_order_relaxed);
-        if (first >= count_)
+    const std::size_t first = first_part();
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+        run_part(parts_[(first + i) % parts_.size()]);
+}
+
+// The part of this processor, or the next one that no thread has begun with.
+std::size_t Loop::first_part() noexcept {
+    const std::size_t count = parts_.size(),
+                      own = std::uint64_t{processor_number()} * count / processors();
+    for (std::size_t i = 0; i < count; ++i)
+        if (!parts_[(own + i) % count].has_thread.exchange(true, std::memory_order_relaxed))
+            return (own + i) % count;
+    return own;
+}
+
+void Loop::run_part(Part &part) noexcept {
+    // Reads first, so that threads that look for work do not write to finished parts.
+    while (part.next.load(std::memory_order_relaxed) < part.end) {
+        const std::uint64_t chunk = part.next.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= part.end)
             return;
-        const std::uint64_t last = std::min(first + chunk_, count_);
+        begun_.fetch_add(1, std::memory_order_relaxed);
+        const std::uint64_t first = chunk * chunk_, last = std::min(first + chunk_, count_);
         run(first, last);
         // Makes this chunk's writes, and those of all other chunks, visible to the code after the
         // loop.
@@ -72,6 +138,8 @@ void Loop::take_part() noexcept {
 }
 
 namespace {
+
+thread_local bool belongs_to_executor = false;
 
 // Never destroyed: at process exit its threads may be running, and joining them could hang.
 class Executor {
@@ -105,6 +173,7 @@ private:
 
     [[noreturn]] void work() {
         pthread_setname_np(pthread_self(), "entrepot-host");
+        belongs_to_executor = true;
         std::unique_lock hold(lock_);
         while (true) {
             while (!loops_.empty() && !loops_.front()->wants_threads())
@@ -169,6 +238,8 @@ Executor &executor() {
 
 }  // namespace
 
+bool is_executor_thread() noexcept { return belongs_to_executor; }
+
 void start(std::shared_ptr<Loop> loop) noexcept {
     try {
         if (executor().start(loop))
@@ -178,15 +249,7 @@ void start(std::shared_ptr<Loop> loop) noexcept {
     Loop::run_here(std::move(loop));
 }
 
-unsigned processors() noexcept {
-    static const unsigned count = [] {
-        cpu_set_t usable;  // holds 1024 processors; the call fails if there are more
-        if (sched_getaffinity(0, sizeof usable, &usable) == 0)
-            return static_cast<unsigned>(std::max(CPU_COUNT(&usable), 1));
-        return std::max(std::thread::hardware_concurrency(), 1u);
-    }();
-    return count;
-}
+unsigned processors() noexcept { return usable_processors().count; }
 
 namespace {
 

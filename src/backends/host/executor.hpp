@@ -1,8 +1,10 @@
 // The executor: threads that share the host's parallel loops.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace entrepot::backends::host {
 
@@ -24,10 +26,13 @@ private:
 
 // A loop over [0, count), count > 0, in chunks that any thread may take. No thread waits for it:
 // the last thread to finish a chunk finishes the loop.
+//
+// The chunks are divided into one part for each thread. A processor begins with the same part in
+// each loop of the same size, since its caches may have it. After its own part, a thread takes
+// chunks of the others.
 class Loop : Deferred {
 public:
-    Loop(std::uint64_t count, std::uint64_t chunk)
-        : count_(count), chunk_(chunk), unfinished_(count) {}
+    Loop(std::uint64_t count, std::uint64_t chunk);
     virtual ~Loop() = default;
     Loop(const Loop &) = delete;
     Loop &operator=(const Loop &) = delete;
@@ -45,9 +50,22 @@ private:
     virtual void run(std::uint64_t first, std::uint64_t last) noexcept = 0;
     virtual void finished() noexcept = 0;
 
+    // Consecutive chunks, on a cache line of their own.
+    //
+    // Invariant: a chunk belongs to one part, and `next` passes it once, so one thread runs it.
+    struct alignas(64) Part {
+        std::atomic<std::uint64_t> next{0};  // the first chunk that has not begun
+        std::uint64_t end = 0;
+        std::atomic<bool> has_thread{false};  // a thread began with this part
+    };
+
+    std::size_t first_part() noexcept;
+    void run_part(Part &part) noexcept;
+
     const std::uint64_t count_, chunk_;
-    std::atomic<std::uint64_t> next_{0};
-    std::atomic<unsigned> threads_{0};  // that take part, until no chunk is left
+    std::vector<Part> parts_;
+    std::atomic<std::uint64_t> begun_{0};  // chunks
+    std::atomic<unsigned> threads_{0};     // that take part, until no chunk is left
     std::atomic<std::uint64_t> unfinished_;
     std::shared_ptr<Loop> self_;  // while deferred
 };
@@ -55,6 +73,9 @@ private:
 // Submits the loop to the threads, which are started on demand and parked when idle. If no thread
 // can be started or memory is short, the caller runs the loop: see Deferred.
 void start(std::shared_ptr<Loop> loop) noexcept;
+
+// True on the executor's own threads.
+bool is_executor_thread() noexcept;
 
 // Processors that this process may use; the executor has at most as many threads.
 unsigned processors() noexcept;

@@ -106,6 +106,9 @@ public:
     // the following work. This thread does so only if there is no executor thread, or no memory to
     // notify it: see Deferred.
     void end_work(std::exception_ptr error = nullptr) noexcept;
+    // Like end_work(), at the end of a loop. A thread of the executor runs the following work
+    // itself, since notifying another one takes longer.
+    void end_loop(std::exception_ptr error) noexcept;
     // Shares the loop of the running work with the executor's threads and with threads that wait
     // for the queue.
     void share(std::shared_ptr<Loop> loop);
@@ -137,6 +140,8 @@ private:
     }
     void run_first(Work &work);
     void run_waiting() noexcept;
+    bool leave_work(std::exception_ptr error) noexcept;
+    void count_ended() noexcept;
     void run_deferred() noexcept override { run_waiting(); }
     void refuse_if_orphaned() const;
 
@@ -145,6 +150,9 @@ private:
     std::deque<std::unique_ptr<Work>> waiting_;
     std::shared_ptr<Loop> loop_;
     std::uint64_t submitted_ = 0, ended_ = 0;
+    // Least value of ended_ for which a thread in wait() has to be notified. Invariant: it is
+    // greater than ended_, so none is forgotten.
+    std::uint64_t awaited_ = UINT64_MAX;
     bool continues_ = false;    // the first of waiting_ is the rest of the running work
     std::exception_ptr error_;  // first error, until a wait reports it
     unsigned generation_ = 0;
@@ -197,7 +205,7 @@ bool spread(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body) {
                     error_ = std::current_exception();
             }
         }
-        void finished() noexcept override { queue_.end_work(std::move(error_)); }
+        void finished() noexcept override { queue_.end_loop(std::move(error_)); }
 
         Queue &queue_;  // busy, so alive, until end_work
         Body body_;

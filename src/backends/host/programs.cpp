@@ -151,6 +151,8 @@ namespace {
 
 // About the cost of waking a parked thread and being notified by it.
 constexpr double quick_ns = 20'000;
+// A chunk of this time is long compared with the cost of taking it.
+constexpr double chunk_ns = 8'000;
 
 // ---------------------------------------------------------------- building
 
@@ -561,13 +563,15 @@ public:
     bool is_quick() const noexcept {
         return kernel_->predict_ns(geometry_.items()).value_or(quick_ns) < quick_ns;
     }
-    // Groups in a chunk. Several chunks per thread balance uneven ones. Chunks are multiples of 64
-    // (whole cache lines of work-items) or of 4 (which the compiler may interleave) if possible.
-    // A kernel may want larger ones, which it gets as long as each thread has one.
+    // Groups in a chunk. Several chunks per thread balance uneven ones: 8, and up to 32 of at least
+    // `chunk_ns`. Chunks are multiples of 64 (whole cache lines of work-items) or of 4 (which the
+    // compiler may interleave) if possible. A kernel may want larger ones, which it gets as long as
+    // each thread has one.
     std::uint64_t share() const noexcept {
-        const std::uint64_t wanted = kernel_->wanted_chunk / geometry_.group();
-        const std::uint64_t even = std::max(groups() / (std::uint64_t{thread_limit()} * 8),
-                                            std::min(wanted, groups() / thread_limit()));
+        const std::uint64_t each = groups() / thread_limit(),
+                            wanted = kernel_->wanted_chunk / geometry_.group();
+        const std::uint64_t even =
+            std::max({std::min(each / 8, groups_in_chunk_ns()), each / 32, std::min(wanted, each)});
         return even >= 64  ? even / 64 * 64
                : even >= 4 ? even / 4 * 4
                            : std::max<std::uint64_t>(even, 1);
@@ -599,6 +603,14 @@ public:
     }
 
 private:
+    // Groups that run for about `chunk_ns`; as many as there are if the time is unknown.
+    std::uint64_t groups_in_chunk_ns() const noexcept {
+        const double ns = kernel_->predict_ns(geometry_.items()).value_or(0);
+        return ns <= chunk_ns
+                   ? groups()
+                   : static_cast<std::uint64_t>(static_cast<double>(groups()) * (chunk_ns / ns));
+    }
+
     IntrusivePtr<Kernel> kernel_;
     Geometry geometry_;
     Arguments arguments_;

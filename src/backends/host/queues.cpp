@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace entrepot::backends::host {
@@ -71,7 +72,16 @@ void Queue::run_first(Work &work) {
         end_work();
 }
 
-void Queue::end_work(std::exception_ptr error) noexcept {
+// Caller holds lock_.
+void Queue::count_ended() noexcept {
+    if (++ended_ < awaited_)
+        return;
+    awaited_ = UINT64_MAX;
+    progress_.notify_all();
+}
+
+// Returns: true if there is more work, for which the queue stays busy. Else it may be gone.
+bool Queue::leave_work(std::exception_ptr error) noexcept {
     // Released without the lock: the loop may hold the last reference to a kernel.
     std::shared_ptr<Loop> ended;
     bool more = false;
@@ -80,15 +90,26 @@ void Queue::end_work(std::exception_ptr error) noexcept {
         ended = std::move(loop_);
         if (!error_)
             error_ = std::move(error);
-        ended_ += !std::exchange(continues_, false);
+        if (!std::exchange(continues_, false))
+            count_ended();
         more = !waiting_.empty();
         busy_ = more;
     }
-    progress_.notify_all();
-    if (!more) {
+    if (!more)
         release();
+    return more;
+}
+
+void Queue::end_loop(std::exception_ptr error) noexcept {
+    if (!is_executor_thread())
+        return end_work(std::move(error));
+    if (leave_work(std::move(error)))
+        Deferred::run_here(*this);
+}
+
+void Queue::end_work(std::exception_ptr error) noexcept {
+    if (!leave_work(std::move(error)))
         return;
-    }
     class Continuation final : public Loop {
     public:
         explicit Continuation(Queue &queue) : Loop(1, 1), queue_(queue) {}
@@ -127,13 +148,10 @@ void Queue::run_waiting() noexcept {
         } catch (...) {
             error = std::current_exception();
         }
-        {
-            const std::lock_guard hold(lock_);
-            if (!error_)
-                error_ = std::move(error);
-            ++ended_;
-        }
-        progress_.notify_all();
+        const std::lock_guard hold(lock_);
+        if (!error_)
+            error_ = std::move(error);
+        count_ended();
     }
     release();
 }
@@ -179,6 +197,8 @@ void Queue::wait() {
             help();
             hold.lock();
         } else {
+            awaited_ = std::min(awaited_, all);
+            ENTREPOT_ASSERT(ended_ < awaited_);
             progress_.wait(hold);
         }
     }

@@ -5,13 +5,16 @@
 #include "backends/host/table.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "support/forked_child.hpp"
 
@@ -166,6 +169,41 @@ TEST_CASE("executor: loop runs all indices once and ends once") {
                               [](const auto &times) { return times == 1; }));
             CHECK(loop->ends == 1);
         }
+}
+
+TEST_CASE("executor: processor begins with the same part of each loop") {
+    class Begins final : public entrepot::backends::host::Loop {
+    public:
+        Begins() : Loop(1000, 10) {}
+        std::vector<std::uint64_t> order;
+
+    private:
+        void run(std::uint64_t first, std::uint64_t) noexcept override { order.push_back(first); }
+        void finished() noexcept override {}
+    };
+    cpu_set_t usable;
+    REQUIRE(sched_getaffinity(0, sizeof usable, &usable) == 0);
+    std::vector<std::uint64_t> begins;
+    std::thread([&] {  // this thread's processors stay as they are
+        for (std::size_t i = 0; i < CPU_SETSIZE; ++i) {
+            if (!CPU_ISSET(i, &usable))
+                continue;
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET(i, &one);
+            CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+            Begins loop, again;
+            loop.take_part();
+            again.take_part();
+            CHECK(loop.order.size() == 100);
+            CHECK(loop.order == again.order);
+            begins.push_back(loop.order.front());
+        }
+    })
+        .join();
+    CHECK(std::ranges::is_sorted(begins));
+    const auto parts = std::min<std::size_t>(begins.size(), 100);
+    CHECK(std::set<std::uint64_t>(begins.begin(), begins.end()).size() == parts);
 }
 
 TEST_CASE("executor: loop uses at most one thread per processor") {
