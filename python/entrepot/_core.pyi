@@ -1959,9 +1959,10 @@ def pin(x: object, *, device: object | None = None) -> Array:
     An Array of the same host memory, which a device uses in place.
 
     The driver of CUDA, HIP or SYCL registers the memory, so that kernels reach it and
-    copies move it directly. It is unpinned once the last Array over it is gone, and the
-    work on it is done. Pinning a part of pinned memory shares the registration. A device
-    that reads all memory of the process, as OpenCL's CPU device does, needs none.
+    copies move it directly. It is unpinned once the last Array over the memory is gone,
+    x included, and the work on it is done. Pinning a part of pinned memory shares the
+    registration. A SYCL device that reads all memory of the process, as OpenCL's CPU
+    device does, needs none.
 
     Parameters
     ----------
@@ -1975,8 +1976,8 @@ def pin(x: object, *, device: object | None = None) -> Array:
     -------
     Array
         A view of kind ``'host'`` on the device, with the same shape, strides and address.
-        It keeps the owner of the memory alive. Work on it is not ordered with work on
-        other arrays over the same memory.
+        It keeps the owner of the memory alive. If x is an Array, work on both is in order.
+        Memory that the device shares with the host already is returned as it is.
 
     Raises
     ------

@@ -1,5 +1,7 @@
 #include <entrepot/array/array.hpp>
 
+#include <entrepot/memory/pin.hpp>
+
 #include <cstdint>
 
 namespace entrepot {
@@ -20,7 +22,6 @@ Queue Array::queue_of_memory() const {
     return Queue::for_context(context(), device());
 }
 
-// This array with other elements in its memory.
 Array Array::with(void *data, Dtype dtype, Layout layout) const {
     Array result(memory_, data, dtype, std::move(layout), read_only_, queue_);
     result.view_ = view_;
@@ -68,12 +69,13 @@ Array Array::as_read_only() const {
 Array Array::on(Queue queue) const {
     Array result = *this;
     result.queue_ = unless_destroyed(std::move(queue));
-    if (is_device_view()) {
-        if (!result.queue_)
-            result.queue_ = device().default_queue();
-        else if (result.queue_.device() != device())
-            result.view_ = View::none;
-    }
+    if (!is_device_view() && !is_pinned_view())
+        return result;
+    if (!result.queue_)
+        result.queue_ = device().default_queue();
+    else if (is_device_view() ? result.queue_.device() != device()
+                              : !shares_pins(result.queue_.device(), device()))
+        result.view_ = View::none;
     return result;
 }
 
@@ -97,6 +99,14 @@ Array Array::on_device(const Device &device) const {
     Array result = *this;
     result.queue_ = device.default_queue();
     result.view_ = View::of_device;
+    return result;
+}
+
+Array Array::pinned_for(const Device &device) const {
+    ENTREPOT_ASSERT(memory_.device().backend().is_host() && !device.backend().is_host());
+    Array result = *this;
+    result.queue_ = device.default_queue();
+    result.view_ = View::pinned;
     return result;
 }
 

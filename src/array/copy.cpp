@@ -62,9 +62,7 @@ bool is_captured(const Queue &wanted, const Array &array) {
 // The array's queue, or one of its context if that queue cannot use the memory.
 Queue queue_of(const Array &array) {
     Queue queue = array.queue();
-    return reaches(queue, array)
-               ? queue
-               : Queue::for_context(array.memory().context(), array.memory().device());
+    return reaches(queue, array) ? queue : Queue::for_context(array.context(), array.device());
 }
 
 // Queue for the calling thread's own copies, which no other thread uses.

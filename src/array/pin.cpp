@@ -15,20 +15,19 @@ Array pin(const Array &array, const Device &device) {
         return array.host();
     if (!memory.device().backend().is_host())
         throw Error(ErrorKind::exchange, "pin: the memory is ", memory.kind(), " memory of ",
-                    memory.device(), ", and only host memory is pinned",
+                    memory.device(), ", and only the process's own host memory is pinned",
                     memory.device() == device ? ": the device uses its own memory as it is"
                                               : ": copy it with .to(device)");
-    if (device.backend().is_host() || (array.size() == 0 && device.has(EP_READS_HOST_MEMORY)))
-        return array.on_device(device);
+    if (array.size() == 0)
+        return device.has(EP_READS_HOST_MEMORY) ? array.on_device(device)
+                                                : array.pinned_for(device);
 
-    memory.wait_for_host(array.access());
     const ByteRange range = array.layout().byte_range(array.itemsize());
     std::byte *const lowest = static_cast<std::byte *>(array.data()) + range.begin;
-    Memory pinned = pin(memory, lowest, static_cast<std::size_t>(range.end - range.begin),
-                        array.read_only(), device);
-    if (!pinned)
-        return array.on_device(device);
-    return Array(std::move(pinned), array.data(), array.dtype(), array.layout(), array.read_only());
+    return pin(memory, lowest, static_cast<std::size_t>(range.end - range.begin), array.read_only(),
+               device)
+               ? array.pinned_for(device)
+               : array.on_device(device);
 }
 
 }  // namespace entrepot

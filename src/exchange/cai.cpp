@@ -127,7 +127,7 @@ void order_libraries_that_ignore_streams(const Array &array) {
     const LibrarySet libraries = consumer_libraries();
     for (unsigned library = 0; libraries >> library != 0; ++library)
         if (libraries >> library & 1 && !stream_library(library).waits_for_cai_stream)
-            if (const Queue current = current_stream_of(library, array.memory().device()))
+            if (const Queue current = current_stream_of(library, array.device()))
                 order_export(array.access(), array.memory(), current);
 }
 

@@ -9,12 +9,13 @@ namespace {
 // For memory with other references: records the producer's work as a write. If its stream may be
 // destroyed after the call, one of Entrepot's queues waits for its event and stands for it. A
 // capturing stream would pull that queue into its graph, so its event is used directly.
-void note_shared(const Memory &memory, const Queue &producer) {
+void note_shared(const Array &array, const Queue &producer) {
+    const Memory &memory = array.memory();
     if (!producer.may_be_destroyed())
         return memory.record_access(Access::write, producer, producer.take_position());
     if (producer.capture() != 0)
         return memory.record_access(Access::write, producer.as_event_queue(), 1);
-    const Queue ours = Queue::for_context(memory.context(), memory.device());
+    const Queue ours = Queue::for_context(array.context(), array.device());
     ours.wait_for(producer.record());
     memory.record_access(Access::write, ours, ours.take_position());
 }
@@ -38,8 +39,8 @@ std::uintptr_t stream_of(const Queue &queue) {
 // A consumer that holds an object and names no stream may use the legacy default stream of CUDA and
 // HIP, as Numba does.
 LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexcept {
-    const Backend &backend = array.memory().device().backend();
-    if (backend.is_host())
+    const Backend &backend = array.device().backend();
+    if (backend.is_host() || array.is_device_view())
         return 0;
     const bool may_be_on_legacy = holder == Memory::Consumer::holds_object && !backend.is_sycl();
     return static_cast<LibrarySet>(consumer_libraries() &
@@ -65,7 +66,7 @@ void synchronize_consumer(const Array &array, const Queue &consumer, Memory::Con
 void synchronize_consumer_stream(const Array &array, std::uintptr_t stream) {
     constexpr Memory::Consumer holder = Memory::Consumer::holds_memory;
     const Memory &memory = array.memory();
-    const Device &device = memory.device();
+    const Device &device = array.device();
     if (stream >= lowest_handle && memory.has_no_pending_access() && !memory.has_owner_stream() &&
         !device.backend().is_sycl())
         return record_unordered_export(array, holder);
@@ -82,7 +83,7 @@ void wait_for_producer(const Array &array, const Queue &producer) {
     const Memory &memory = array.memory();
     memory.mark_escaped();
     if (memory.is_shared()) [[unlikely]]
-        return note_shared(memory, producer);
+        return note_shared(array, producer);
     memory.record_producer(producer.may_be_destroyed() ? producer.as_event_queue() : producer);
 }
 

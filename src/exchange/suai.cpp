@@ -59,10 +59,9 @@ ep_allocation ask(const Context &context, const exchange::Reach &reach) {
 }
 
 Queue queue_in_context(const Array &array) {
-    const Memory &memory = array.memory();
-    if (array.has_own_queue() && array.queue().context() == memory.context())
+    if (array.has_own_queue() && array.queue().context() == array.context())
         return array.queue();
-    return Queue::for_context(memory.context(), memory.device());
+    return Queue::for_context(array.context(), array.device());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <memory/ordering.hpp>
 #include <memory/owners.hpp>
 #include <memory/peers.hpp>
+#include <memory/pins.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -259,10 +260,10 @@ void take_uses(Memory::Record &record, std::vector<Use> &uses, bool with_consume
 }
 
 [[gnu::noinline]] void release_after_uses(Memory::Record *record) {
-    std::vector<Use> uses;
-    if (may_call(record->context.backend()))
-        uses = order_release(record);
+    std::vector<Use> uses = order_release(record);
     take_uses(*record, uses, false);
+    if (record->pinned.load(std::memory_order_acquire)) [[unlikely]]
+        unpin_before_owner(*record);
     Memory::Record::Contents contents = record->take_contents();
     Memory::recycle(record);
     release_after(contents.context, std::move(uses), std::move(contents.owner));
@@ -271,24 +272,34 @@ void take_uses(Memory::Record &record, std::vector<Use> &uses, bool with_consume
 void release_borrowed(Memory::Record *record) {
     if (record->has_uses()) [[unlikely]]
         return release_after_uses(record);
+    if (record->pinned.load(std::memory_order_acquire)) [[unlikely]]
+        unpin_before_owner(*record);
     const Memory::Record::Contents released = record->take_contents();
     Memory::recycle(record);
 }
 
 void return_block(Memory::Record *record) {
     ENTREPOT_ASSERT(record->resource && !record->owner.release_function() && !record->owner_queue);
+    const bool is_pinned = record->pinned.load(std::memory_order_acquire);
     std::vector<Use> uses;
+    if (is_pinned) [[unlikely]]  // the quarantine of a block of the host sees no device's streams
+        uses = order_release(record);
     take_uses(*record, uses, true);
-    const Place place{std::move(record->context), record->device,
-                      record->kind.load(std::memory_order_relaxed)};
+    Place place{std::move(record->context), record->device,
+                record->kind.load(std::memory_order_relaxed)};
     Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
     if (record->prior_queue) {
         block.available = record->prior_position;
         block.queue = std::move(record->prior_queue);
     }
     const bool escaped = record->escaped.load(std::memory_order_relaxed);
-    const ResourceRef resource = ResourceRef::adopt(record->resource);
+    ResourceRef resource = ResourceRef::adopt(record->resource);
+    if (is_pinned) [[unlikely]]
+        deallocate_after_unpinning(*record, std::move(resource), std::move(place), std::move(block),
+                                   {std::move(uses), escaped});
     Memory::recycle(record);
+    if (is_pinned) [[unlikely]]
+        return;
     if (may_call(place.context.backend())) [[likely]]
         resource->deallocate(place, std::move(block), {std::move(uses), escaped});
 }

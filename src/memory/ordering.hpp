@@ -17,9 +17,9 @@
 //   An entry with a `capture` is in that graph, and runs when the graph does.
 //
 // Lock order
-//   The leaf `mutex` guards `entries`, `consumers`, Record::prior_queue and Record::prior_position,
-//   and writes to Record::pending_queue. Drivers are asked with it unlocked. Queues taken out of
-//   the log are dropped after it is unlocked.
+//   The leaf `mutex` guards `entries`, `consumers`, `pins`, Record::prior_queue and
+//   Record::prior_position, and writes to Record::pending_queue. Drivers are asked with it
+//   unlocked. Queues taken out of the log are dropped after it is unlocked.
 //
 // Fast paths
 //   Memory::wait_for_conflicts does nothing if Record::pending_queue is 0 or the number of the
@@ -96,6 +96,15 @@ struct Memory::Ordering {
         Consumer holder;
     };
     std::vector<ConsumerQueue> consumers ENTREPOT_GUARDED_BY(mutex);
+
+    // A use of a registered range by this memory, which is of the host (memory/pin.hpp).
+    struct Pin {
+        Device device;              // that uses the memory in place
+        std::uintptr_t registered;  // start of the range
+
+        bool operator==(const Pin &) const noexcept = default;
+    };
+    std::vector<Pin> pins ENTREPOT_GUARDED_BY(mutex);
 
     // Striped lock: 16 mutexes shared by all logs. Logs made in a row by one thread share a stripe,
     // so an operation on several memories usually locks once.

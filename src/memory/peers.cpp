@@ -5,6 +5,7 @@
 #include <entrepot/device/stream.hpp>
 #include <memory/ordering.hpp>
 #include <memory/peers.hpp>
+#include <memory/release.hpp>
 
 #include <algorithm>
 
@@ -164,6 +165,27 @@ void PeerStreams::insert_current(unsigned library, const Device &device, bool is
         insert({std::move(current), is_owners, bit});
 }
 
+void PeerStreams::insert_current_of_all(std::uint32_t libraries, const Device &device) {
+    for (unsigned library = 0; libraries >> library != 0; ++library)
+        if (libraries >> library & 1)
+            insert_current(library, device, false);
+}
+
+namespace {
+
+// Returns: the devices that use the host memory in place. Its consumers work on them.
+std::vector<Device> pinned_devices(Memory::Record &record) {
+    Memory::Ordering &ordering = Memory::Ordering::of(record);
+    std::vector<Device> devices;
+    const MutexLock lock(ordering.mutex);
+    for (const Memory::Ordering::Pin &pin : ordering.pins)
+        if (std::ranges::find(devices, pin.device) == devices.end())
+            devices.push_back(pin.device);
+    return devices;
+}
+
+}  // namespace
+
 bool PeerStreams::has_stream_of(unsigned library) const noexcept {
     for (std::size_t i = 0; i < size(); ++i)
         if ((*this)[i].libraries >> library & 1)
@@ -185,9 +207,12 @@ void PeerStreams::add(const Memory &memory, Which which) {
     if (which == Which::owner)
         return;
     const std::uint32_t libraries = peers & PeerBits::consumer_libraries;
-    for (unsigned library = 0; libraries >> library != 0; ++library)
-        if (libraries >> library & 1)
-            insert_current(library, memory.device(), false);
+    if (libraries != 0 && !record.pinned.load(std::memory_order_acquire)) {
+        insert_current_of_all(libraries, memory.device());
+    } else if (libraries != 0) {
+        for (const Device &device : pinned_devices(*memory.record()))
+            insert_current_of_all(libraries, device);
+    }
     if (peers & PeerBits::consumer_queues) {
         Memory::Ordering &ordering = Memory::Ordering::of(*memory.record());
         std::vector<Queue> queues;
@@ -224,7 +249,7 @@ std::vector<Use> order_release(Memory::Record *record) {
     ENTREPOT_ASSERT(record->count() <= 1);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const std::uint32_t peers = record->peers.load(std::memory_order_acquire);
-    if ((peers & PeerBits::consumers) == 0)
+    if ((peers & PeerBits::consumers) == 0 || !may_call_devices())
         return {};
     // a Memory without a reference of its own
     struct Unowned {

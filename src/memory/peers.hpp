@@ -16,6 +16,8 @@ bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept;
 // The owner may reuse the memory at once, while a consumer still works on it. Streams are the
 // current ones of this thread.
 //
+// A no-op in a marked child of fork() and at process exit, where no consumer may be asked.
+//
 // Requires: nothing else refers to the record. The caller holds no mutex.
 // GIL: as StreamLibrary::current_stream.
 // Returns: work of consumers that the release has to wait for. The owner has no stream, names one

@@ -60,9 +60,11 @@ inline void leak_from_now_on() noexcept { process_ends.store(true, std::memory_o
 
 // True if the backend's runtime may be called for a release. The host's always may; others neither
 // in a marked child of fork() (fork_guard::is_usable) nor at exit.
+inline bool may_call_devices() noexcept {
+    return !(process_ends.load(std::memory_order_relaxed) || fork_guard::is_child());
+}
 inline bool may_call(const Backend &backend) noexcept {
-    return backend.is_host() ||
-           !(process_ends.load(std::memory_order_relaxed) || fork_guard::is_child());
+    return backend.is_host() || may_call_devices();
 }
 
 // The producer's queue is dropped unused: the release does not wait for the producer.

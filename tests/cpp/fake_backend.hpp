@@ -146,6 +146,8 @@ struct World {
     bool default_context_serves_sub_devices = true;
     bool pins = true;                 // false: memory_pin is not supported
     bool reads_host_memory = false;   // true: memory_pin registers nothing
+    bool pins_pages = false;          // true: memory_pin refuses anything but whole pages
+    std::uint32_t more_aspects = 0;   // of sub-devices created from now on
     bool has_graphs = true;           // false: graph_create is not supported
     bool updates_graphs = true;       // false: graph_update is not supported
     bool marks_contexts = false;      // true: event_record_context is supported
@@ -274,6 +276,7 @@ inline const std::vector<ep_device> &divide(ep_device parent, ep_partition how,
         for (const std::uint32_t count : units) {
             auto sub = std::make_unique<ep_device_s>();
             sub->info = parent->info;
+            sub->info.aspects |= world().more_aspects;
             sub->info.number = static_cast<std::uint32_t>(parent->subs.size());
             sub->info.compute_units = sub->info.max_sub_devices = count;
             sub->parent = parent;
@@ -791,6 +794,9 @@ inline void enter_memory(ep_backend &table) {
                 refuse(EP_UNSUPPORTED, "the fake pins no memory");
             *pinned = !w.reads_host_memory;
             const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
+            const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+            if (w.pins_pages && (begin % page != 0 || bytes % page != 0))
+                refuse(EP_INVALID, "the range is not whole pages");
             for (const auto &[start, other] : w.pinned)
                 if (begin < start + other.bytes && start < begin + bytes)
                     refuse(EP_INVALID, "a part of the memory is registered already");

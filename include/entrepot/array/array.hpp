@@ -60,24 +60,26 @@ public:
     std::int64_t itemsize() const noexcept { return dtype_.itemsize(); }
     std::int64_t nbytes() const { return layout_.nbytes(itemsize()); }
 
-    // Place of the array. A host view is on the host, wherever its memory is. A device view is on
-    // the device of its queue, and its memory is the host's.
+    // Place of the array. A host view is on the host, wherever its memory is. A device view and a
+    // pinned view are on the device of their queue, and their memory is the host's.
     UsmKind kind() const noexcept {
         return view_ == View::of_host ? UsmKind::host : memory_.kind();
     }
     const Device &device() const noexcept {
         if (view_ == View::none) [[likely]]
             return memory_.device();
-        return is_device_view() ? queue_.device() : registry::host();
+        return view_ == View::of_host ? registry::host() : queue_.device();
     }
     const Context &context() const {
         if (view_ == View::none) [[likely]]
             return memory_.context();
-        return is_device_view() ? queue_.context() : registry::host().default_context();
+        return is_device_view() ? queue_.context() : device().default_context();
     }
     // True for a view of on_device(). Exports give it as host memory, because the device's runtime
     // does not know the memory.
     bool is_device_view() const noexcept { return view_ == View::of_device; }
+    // True for a view of pinned_for(). Exports give it as the device's host-accessible memory.
+    bool is_pinned_view() const noexcept { return view_ == View::pinned; }
     // The queue on which operations run unless they name another: the array's own. Otherwise the
     // queue on which the owner of borrowed memory works now, such as PyTorch's current stream on
     // this thread. Otherwise one of Entrepot's.
@@ -94,6 +96,9 @@ public:
     Array viewed_as(Dtype dtype) const;
     Array as_read_only() const;
     Array on(Queue queue) const;  // the same memory with another queue, as for the constructor
+    // Returns: an array of the same memory and place with other elements, the first one at `data`.
+    // Requires: as the constructor.
+    Array with(void *data, Dtype dtype, Layout layout) const;
     // A view of the memory for the host. Each use of it waits for pending work of devices.
     // Throws: ExchangeError for memory that the host cannot reach.
     Array host() const;
@@ -101,6 +106,10 @@ public:
     // run on `device` unless they name a queue.
     // Throws: ExchangeError if the device does not read host memory, or for other memory.
     Array on_device(const Device &device) const;
+    // A view of host memory that is pinned for the device (memory/pin.hpp). Operations run on
+    // `device` unless they name a queue.
+    // Requires: host memory, and the elements are pinned for `device`.
+    Array pinned_for(const Device &device) const;
 
 private:
     // The array may outlive the stream of a queue that may be destroyed.
@@ -108,14 +117,13 @@ private:
         return queue && queue.may_be_destroyed() ? Queue() : std::move(queue);
     }
     Queue queue_of_memory() const;
-    Array with(void *data, Dtype dtype, Layout layout) const;
 
     Memory memory_;
     std::byte *data_ = nullptr;
     Dtype dtype_;
     bool read_only_ = false;
-    enum class View : std::uint8_t { none, of_host, of_device };
-    View view_ = View::none;  // of_device: queue_ is not empty
+    enum class View : std::uint8_t { none, of_host, of_device, pinned };
+    View view_ = View::none;  // of_device, pinned: queue_ is not empty
     Layout layout_;
     Queue queue_;
 };

@@ -5,14 +5,13 @@
 #pragma GCC visibility push(default)
 namespace entrepot {
 
-// Returns: the elements of `array`, of kind `host` on `device`, at the same address. The memory
-//          stays pinned until the last reference to the result is dropped. If the device reads the
-//          memory of the process as it is, the result is what Array::on_device returns. If the
-//          memory is host-accessible memory of `device` already, it is `array`.
+// Returns: the elements of `array`, of kind `host` on `device`, at the same address and in the same
+//          Memory: work on both is ordered by one access log. The Memory stays pinned until it
+//          ends. If the device reads memory of the process and its driver registers none, the
+//          result is what Array::on_device returns. If the memory is host-accessible memory of
+//          `device` already, it is `array`.
 // Throws: Error(exchange) for memory of another device. Otherwise as memory/pin.hpp.
-// Blocks: until pending work on the memory is done, and inside the driver.
-//
-// The result has an access log of its own. Later work on `array` is not ordered with it.
+// Blocks: inside the driver.
 Array pin(const Array &array, const Device &device);
 
 }  // namespace entrepot

@@ -92,7 +92,8 @@ typedef enum ep_aspect {
     /* The function memory_copy takes memory of all contexts of this backend. */
     EP_PEER_COPIES = 1u << 12,
     /* Queues may be captured into graphs. Without it queue_capture is always 0. */
-    EP_GRAPH_CAPTURE = 1u << 13
+    EP_GRAPH_CAPTURE = 1u << 13,
+    EP_PINS_PAGES = 1u << 14 /* The function memory_pin takes whole pages of the system. */
 } ep_aspect;
 
 typedef struct ep_device_info {
@@ -426,10 +427,12 @@ typedef struct ep_backend {
     ep_status (*memory_fill_strided)(ep_queue queue, const ep_box *box, void *to,
                                      const int64_t *to_strides, const void *item);
     /* Makes ordinary host memory of the process usable by the devices of `context`, at its own
-     * address, and by direct copies. `bytes` is not 0. With `read_only` the devices only read it,
-     * and it may be mapped read-only. Sets *pinned to 0, and does nothing, if they use such memory
-     * as it is; else to 1. Returns EP_INVALID if a part of the memory is registered with the
-     * runtime already. May block. */
+     * address, and by direct copies. `bytes` is not 0. With EP_PINS_PAGES the range is whole pages,
+     * which may hold other objects as well. With `read_only` the devices only read it, and it may
+     * be mapped read-only. Sets *pinned to 1. Or does nothing and sets it to 0, if they use such
+     * memory as it is and no copy would be faster. CUDA's and HIP's backends always register.
+     * Returns EP_INVALID if a part of the memory is registered with the runtime already. May block.
+     */
     ep_status (*memory_pin)(ep_context context, void *pointer, size_t bytes, int32_t read_only,
                             int32_t *pinned);
     /* Undoes a memory_pin of that `pointer` and `bytes`, in the same context. No access is pending.

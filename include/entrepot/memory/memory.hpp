@@ -400,6 +400,8 @@ public:
         static void end(Record *record) noexcept;
 
         std::atomic<bool> escaped{false};  // atomic, never reset while in use
+        // atomic; true if Ordering::pins has some, which are released when the memory ends
+        std::atomic<bool> pinned{false};
         // atomic; every thread that asks the driver gets the same answer
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
         std::atomic<std::uint32_t> peers{0};  // atomic; bits of PeerBits
@@ -531,6 +533,7 @@ inline void Memory::Record::reuse() noexcept {
     ENTREPOT_ASSERT(is_empty());
     revive();
     escaped.store(false, std::memory_order_relaxed);
+    ENTREPOT_ASSERT(!pinned.load(std::memory_order_relaxed));
     peers.store(0, std::memory_order_relaxed);
 }
 

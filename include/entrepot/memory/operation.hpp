@@ -97,6 +97,7 @@ public:
 private:
     void insert(Stream stream);
     void insert_current(unsigned library, const Device &device, bool is_owners);
+    void insert_current_of_all(std::uint32_t libraries, const Device &device);  // of consumers
 
     std::optional<Stream> first_;
     std::vector<Stream> others_;

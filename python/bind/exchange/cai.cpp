@@ -73,7 +73,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 // ------------------------------------------------------------------ export
 
 Reference write(const Array &array) {
-    register_imported_libraries(array.memory().device());
+    register_imported_libraries(array.device());
     const std::optional<std::uintptr_t> stream =
         unless_absent(attribute, [&] { return cai::stream_for_consumer(array); });
     Reference dict = interface_dict_of(array, array.itemsize(), cai::version, attribute);

@@ -98,7 +98,7 @@ void order_stream(const Array &array, DLDevice device, const StreamRow *row, PyO
 void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
     const StreamRow *const row = row_of(device);
     if (device.device_type != dlpack::kDLCPU)
-        register_imported_libraries(array.memory().device());
+        register_imported_libraries(array.device());
     const NoStream no_stream = row ? row->no_stream : NoStream::host;
     if (stream != Py_None || no_stream == NoStream::legacy)
         return order_stream(array, device, row, stream);
@@ -119,7 +119,7 @@ const Queue &current_work_queue(const Device &device) {
 void order_current_work(const Array &array, DLDevice device, Memory::Consumer holder) {
     if (device.device_type == dlpack::kDLCPU)
         return synchronize_for_host(array);
-    register_imported_libraries(array.memory().device());
+    register_imported_libraries(array.device());
     exchange::synchronize_consumer(array, current_work_queue(array.device().root()), holder,
                                    exchange::possible_consumers(array, holder));
 }

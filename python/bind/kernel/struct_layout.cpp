@@ -84,12 +84,7 @@ Array StructElements::field(const StructType::Field &field) const {
     }
     shape.insert(shape.end(), field.extents.begin(), field.extents.end());
     strides.insert(strides.end(), field.strides.begin(), field.strides.end());
-    const Array made(whole_.memory(), data, field.dtype, Layout(shape, strides), whole_.read_only(),
-                     whole_.has_own_queue() ? whole_.queue() : Queue());
-    const bool is_host_view = whole_.kind() != whole_.memory().kind();
-    return is_host_view              ? made.host()
-           : whole_.is_device_view() ? made.on_device(whole_.device()).on(whole_.queue())
-                                     : made;
+    return whole_.with(data, field.dtype, Layout(shape, strides));
 }
 
 namespace {

@@ -2,8 +2,6 @@
 
 #include "held_buffer.hpp"
 
-#include <entrepot/memory/pin.hpp>
-
 namespace entrepot::python {
 
 PyObject *kept_object(Owner::Release release, void *handle) noexcept {
@@ -16,8 +14,6 @@ PyObject *kept_object(Owner::Release release, void *handle) noexcept {
 PyObject *owner_of(const Memory &memory) noexcept {
     if (!memory.is_borrowed())
         return nullptr;
-    if (const Memory *const source = pinned_source(memory.owner()))
-        return owner_of(*source);
     return kept_object(memory.owner());
 }
 

@@ -347,8 +347,8 @@ void require_pageable(const void *at, const std::string &wanted) {
     if (!found.is_pageable())
         refuse(EP_INVALID, wanted, " are to be pinned, and the driver knows ",
                bytes_from(reinterpret_cast<const void *>(found.base), found.size), " as ",
-               found.is_managed                   ? "managed"
-               : found.type == CU_MEMORYTYPE_HOST ? "pinned"
+               found.is_managed                   ? "shared (managed)"
+               : found.type == CU_MEMORYTYPE_HOST ? "host (pinned)"
                                                   : "device",
                " memory: another library has allocated or registered them, as pin_memory() of "
                "PyTorch and cudaHostRegister do. Use them by ep.from_address(address, shape, "
@@ -359,9 +359,8 @@ void require_pageable(const void *at, const std::string &wanted) {
     switch (code) {
     case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
         refuse(EP_INVALID, wanted,
-               " are to be pinned, and a part of them, or of the first or last "
-               "page, is registered with the driver already: unregister it in "
-               "the library that has registered it, or pin whole pages");
+               " are to be pinned, and a part of them is registered with the driver already: "
+               "unregister it in the library that has registered it");
     case CUDA_ERROR_OUT_OF_MEMORY:
         refuse(EP_OUT_OF_MEMORY, wanted,
                " are to be pinned, and the system locks no more pages: ", text_of(code),
@@ -389,6 +388,8 @@ void require_same_address(void *pointer, const std::string &wanted) {
            " for the devices, and arrays have one address: copy the memory");
 }
 
+// Registers the exact bytes: the driver tells ranges on one page apart. It does so even if the
+// device reads pageable memory, because copies of registered memory are direct.
 ep_status memory_pin(ep_context context, void *pointer, std::size_t bytes, std::int32_t read_only,
                      std::int32_t *pinned) {
     return guarded([&] {

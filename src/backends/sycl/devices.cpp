@@ -93,7 +93,7 @@ std::uint32_t aspects_of(const ::sycl::device &device) {
         {partition_property::partition_by_counts, EP_PARTITION_BY_COUNTS},
         {partition_property::partition_by_affinity_domain, EP_PARTITION_BY_AFFINITY},
     };
-    std::uint32_t aspects = 0;
+    std::uint32_t aspects = EP_PINS_PAGES;
     for (const AspectRow &row : aspect_rows)
         if (device.has(row.theirs))
             aspects |= row.ours;

@@ -4,7 +4,6 @@
 #include "backends/sycl/strided.hpp"
 
 #include <CL/cl_ext.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -313,20 +312,6 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
 
 // ---------------------------------------------------------------------- pin
 
-// The extension registers whole pages, which may hold other objects as well.
-struct Pages {
-    void *first;
-    std::size_t bytes;
-
-    Pages(void *pointer, std::size_t length) {
-        const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-        const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
-        const std::uintptr_t end = (begin + length + page - 1) / page * page;
-        first = reinterpret_cast<void *>(begin / page * page);
-        bytes = end - begin / page * page;
-    }
-};
-
 void require_registration(const Context &context) {
     for (const Device *const device : context.devices)
         if (!registers_host_memory(device->native))
@@ -346,16 +331,14 @@ ep_status memory_pin(ep_context context, void *pointer, std::size_t bytes, std::
         const bool is_needed = !std::ranges::all_of(in.devices, reads_host_memory);
         if (is_needed) {
             require_registration(in);
-            const Pages pages(pointer, bytes);
-            register_host_memory(pages.first, pages.bytes, in.native, read_only != 0);
+            register_host_memory(pointer, bytes, in.native, read_only != 0);
         }
         *pinned = is_needed;
     });
 }
 
-ep_status memory_unpin(ep_context context, void *pointer, std::size_t bytes) {
-    return guarded(
-        [&] { unregister_host_memory(Pages(pointer, bytes).first, object(context).native); });
+ep_status memory_unpin(ep_context context, void *pointer, std::size_t) {
+    return guarded([&] { unregister_host_memory(pointer, object(context).native); });
 }
 
 // --------------------------------------------------------------------- trim

@@ -2,6 +2,7 @@
 #include <entrepot/device/stream_library.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/operation.hpp>
+#include <entrepot/memory/pin.hpp>
 #include <entrepot/memory/pool.hpp>
 
 #include <atomic>
@@ -967,6 +968,46 @@ TEST_CASE("release: owner's stream waits for streams of consumers") {
         named.finish();
         CHECK(trace.text == "cnR");
     }
+}
+
+TEST_CASE("pinned host memory: consumers work on the device that it is pinned for") {
+    const fake::Stream theirs(streaming());
+    Borrowed x(registry::host());
+    pin(x.memory, x.memory.data(), x.memory.nbytes(), false, streaming());
+    x.memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+    const Peer::On scope(peer(), theirs);
+    theirs.submit();
+    SUBCASE("host access waits for them") {
+        CHECK_FALSE(x.memory.is_ready_for_host(Access::read));
+        theirs.finish();
+        CHECK(x.memory.is_ready_for_host(Access::read));
+    }
+    SUBCASE("release waits for them") {
+        CHECK_FALSE(x.is_released_now());
+        CHECK(fake::world().pinned.size() == 1);
+        theirs.finish();
+        release_finished();
+        CHECK(*x.is_released);
+    }
+    x.memory = {};
+    CHECK(fake::world().pinned.empty());
+}
+
+TEST_CASE("pinned block of the host: release waits for consumers on the device") {
+    const fake::Stream theirs(streaming());
+    const Queue host = registry::host().default_queue();
+    Memory memory = Memory::allocate(1000, UsmKind::host, host, 0, direct_resource());
+    pin(memory, memory.data(), memory.nbytes(), false, streaming());
+    memory.mark_escaped();
+    memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+    const Peer::On scope(peer(), theirs);
+    theirs.submit();
+    memory = {};
+    release_finished();
+    CHECK(fake::world().pinned.size() == 1);
+    theirs.finish();
+    release_finished();
+    CHECK(fake::world().pinned.empty());
 }
 
 TEST_CASE("memory: recycled record has no stream of an earlier owner") {

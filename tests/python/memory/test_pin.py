@@ -38,6 +38,26 @@ def add_one(numbers: Any) -> None:
     numbers[i] += 1
 
 
+@dppy.kernel
+def seven_slowly(numbers: Any, turns: Any) -> None:
+    x = dppy.uint32(1)
+    for _ in range(turns):
+        x = x * 1664525 + 1013904223
+    numbers[1] = x
+    numbers[0] = 7
+
+
+TURNS = 100_000_000
+
+
+def starts_slowly(numbers: ep.Array, queue: ep.Queue) -> ep.Event:
+    """A slow kernel that sets the first number to 7, already compiled."""
+    seven_slowly[1](ep.zeros(2, "int32", queue=queue), 1).wait()
+    started: ep.Event = seven_slowly[1](numbers, TURNS, queue=queue)
+    assert not started.done, "the kernel must be slow enough for the test to mean anything"
+    return started
+
+
 def pages(count: int = 4) -> Any:
     """A NumPy array that has its pages to itself."""
     return np.frombuffer(mmap.mmap(-1, count * PAGE), "int32")
@@ -144,6 +164,22 @@ class TestPinned:
             ep.fill(pinned, value, queue=queue)
         assert memoryview(pinned)[x.size - 1] == 7
 
+    def test_cycle_through_the_owner_is_collected(self, device: str) -> None:
+        class Holder(bytearray):
+            pinned: ep.Array
+
+        x = Holder(4 * PAGE)
+        x.pinned = ep.pin(x, device=device)
+        gone = weakref.ref(x)
+        gc.disable()
+        try:
+            del x
+            assert gone() is not None
+            gc.collect()
+            assert gone() is None
+        finally:
+            gc.enable()
+
     def test_kernels_end_before_the_memory_is_unpinned(self, device: str) -> None:
         x = pages(1024)
         queue = ep.Queue(device)
@@ -154,6 +190,80 @@ class TestPinned:
         gc.collect()
         queue.wait()
         assert x[0] == x[-1] == 20
+
+
+READS: dict[str, Callable[[ep.Array], Any]] = {
+    "source": lambda source: memoryview(source)[0],
+    "numpy by dlpack": lambda source: np.from_dlpack(source)[0],
+    "numpy by buffer": lambda source: np.asarray(source)[0],
+    "copy on the host": lambda source: source.to("host").numpy()[0],
+}
+
+
+@pytest.mark.parametrize("device", [SYCL, CUDA, HIP])
+class TestOrderWithTheSource:
+    @pytest.mark.parametrize("read", READS)
+    def test_source_waits_for_a_kernel_on_the_pinned_array(self, device: str, read: str) -> None:
+        source = ep.asarray(pages())
+        pinned = ep.pin(source, device=device)
+        started = starts_slowly(pinned, ep.Queue(device))
+        assert READS[read](source) == 7
+        assert started.done
+
+    def test_write_of_the_source_waits_for_the_pinned_array(self, device: str) -> None:
+        x = pages()
+        source = ep.asarray(x)
+        pinned = ep.pin(source, device=device)
+        starts_slowly(pinned, ep.Queue(device))
+        ep.fill(source, 9).wait()
+        assert x[0] == 9
+        assert pinned.to("host").numpy()[0] == 9
+
+    def test_kernel_on_the_pinned_array_waits_for_the_source(self, device: str) -> None:
+        source = ep.asarray(pages(1 << 14))
+        pinned = ep.pin(source, device=device)
+        for value in range(4):
+            ep.fill(source, value, queue=ep.Queue("host"))
+            add_one[pinned.size, 64](pinned, queue=ep.Queue(device))
+        assert np.from_dlpack(source)[-1] == 4
+
+    def test_part_and_whole_are_in_order(self, device: str) -> None:
+        source = ep.asarray(pages())
+        whole, part = ep.pin(source, device=device), ep.pin(source[:8], device=device)
+        starts_slowly(whole, ep.Queue(device))
+        add_one[8, 8](part, queue=ep.Queue(device))
+        assert memoryview(source)[0] == 8
+
+    def test_pin_ends_with_the_source(self, device: str) -> None:
+        x = pages()
+        gone = weakref.ref(x)
+        source = ep.asarray(x)
+        started = starts_slowly(ep.pin(source, device=device), ep.Queue(device))
+        del x, source
+        gc.collect()
+        assert gone() is not None or started.done
+        started.wait()
+        ep.asarray(b"")  # a later call releases the owner
+        assert gone() is None
+
+
+@pytest.mark.cuda
+class TestConsumersOfPinnedMemory:
+    def test_source_waits_for_a_stream_of_cupy(self) -> None:
+        cupy = pytest.importorskip("cupy")
+        source = ep.asarray(pages(1 << 12))
+        theirs = cupy.asarray(ep.pin(source, device="cuda:0"))
+        for _ in range(50):
+            theirs += 1
+        assert memoryview(source)[source.size - 1] == 50
+
+    def test_stream_of_cupy_waits_for_earlier_work(self) -> None:
+        cupy = pytest.importorskip("cupy")
+        source = ep.asarray(pages())
+        pinned = ep.pin(source, device="cuda:0")
+        starts_slowly(pinned, ep.Queue("cuda:0"))
+        ep.fill(source, 9)
+        assert int(cupy.asarray(pinned)[0]) == 9
 
 
 @pytest.mark.parametrize("device", [HOST, SYCL])
@@ -171,6 +281,24 @@ def test_default_device_is_that_of_the_current_queue() -> None:
 def test_object_without_memory_is_refused(x: object) -> None:
     with pytest.raises(TypeError, match="holds no memory"):
         ep.pin(x, device="host")
+
+
+@pytest.mark.sycl
+def test_host_memory_of_another_device_is_refused_by_name() -> None:
+    there = ep.zeros(4, "int32", device="host")
+    theirs = ep.zeros(4, "int32", device="opencl:cpu", kind="host")
+    assert ep.pin(theirs, device="opencl:cpu").data_ptr == theirs.data_ptr
+    assert ep.pin(theirs, device="host").data_ptr == theirs.data_ptr
+    assert ep.pin(there, device="opencl:cpu").kind == "host"
+
+
+@pytest.mark.cuda
+@pytest.mark.sycl
+@pytest.mark.parametrize("kind", ["host", "shared"])
+def test_memory_of_another_device_is_refused_with_its_kind(kind: str) -> None:
+    theirs = ep.zeros(4, "int32", device="opencl:cpu", kind=kind)
+    with pytest.raises(ep.ExchangeError, match=rf"is {kind} memory of opencl:cpu.*process's own"):
+        ep.pin(theirs, device="cuda:0")
 
 
 @pytest.mark.parametrize("device", [SYCL, CUDA])
@@ -272,6 +400,15 @@ class TestRegistration:
         del part
         gc.collect()
         assert ep.pin(x, device=device).size == x.size
+
+    def test_arrays_on_one_page_are_pinned_each(self, device: str) -> None:
+        x = pages()
+        first, second = ep.pin(x[:8], device=device), ep.pin(x[16:24], device=device)
+        del first
+        gc.collect()
+        ep.fill(second, 7).wait()
+        assert x[:24].tolist() == [0] * 16 + [7] * 8
+        assert ep.pin(x[:8], device=device).device == ep.device(device)
 
     def test_unpinned_memory_can_be_registered_by_another(self, device: str) -> None:
         pytest.importorskip("cupy")
