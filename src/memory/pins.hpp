@@ -1,5 +1,5 @@
-// Pins of a memory that ends: its uses of registered ranges (entrepot/memory/pin.hpp), which end
-// after the pending work on the memory and before its owner or its block is released.
+// Pins of a memory that ends: its uses of ranges that are registered with a driver. They end after
+// the pending work on the memory, and before its owner or its block is released.
 #pragma once
 #include <entrepot/memory/resource.hpp>
 #include <memory/ordering.hpp>
