@@ -44,6 +44,13 @@ __attribute__((weak)) void unregister_host_memory(void *, const context &);
 
 namespace entrepot::backends::sycl {
 
+// For functions that the headers of the build lack. A caller asks registers_host_memory() or
+// shares_memory() first.
+[[noreturn]] inline void refuse_missing(const char *function) {
+    refuse(EP_UNSUPPORTED, "the SYCL headers that Entrepot was built with have no function ",
+           function, ": build it with later headers");
+}
+
 #ifdef ENTREPOT_SYCL_REGISTERS_HOST_MEMORY
 
 inline bool registers_host_memory(const ::sycl::device &device) {
@@ -64,8 +71,12 @@ inline void unregister_host_memory(void *first, const ::sycl::context &context) 
 #else
 
 inline bool registers_host_memory(const ::sycl::device &) { return false; }
-inline void register_host_memory(void *, std::size_t, const ::sycl::context &, bool) {}
-inline void unregister_host_memory(void *, const ::sycl::context &) {}
+[[noreturn]] inline void register_host_memory(void *, std::size_t, const ::sycl::context &, bool) {
+    refuse_missing("register_host_memory");
+}
+[[noreturn]] inline void unregister_host_memory(void *, const ::sycl::context &) {
+    refuse_missing("unregister_host_memory");
+}
 
 #endif
 
@@ -91,12 +102,16 @@ inline void close_shared(void *pointer, const ::sycl::context &context) {
 #else
 
 inline bool shares_memory(const ::sycl::device &) { return false; }
-inline std::vector<std::byte> shared_name(void *, const ::sycl::context &) { return {}; }
-inline void *open_shared(const std::vector<std::byte> &, const ::sycl::context &,
-                         const ::sycl::device &) {
-    return nullptr;
+[[noreturn]] inline std::vector<std::byte> shared_name(void *, const ::sycl::context &) {
+    refuse_missing("ipc::memory::get");
 }
-inline void close_shared(void *, const ::sycl::context &) {}
+[[noreturn]] inline void *open_shared(const std::vector<std::byte> &, const ::sycl::context &,
+                                      const ::sycl::device &) {
+    refuse_missing("ipc::memory::open");
+}
+[[noreturn]] inline void close_shared(void *, const ::sycl::context &) {
+    refuse_missing("ipc::memory::close");
+}
 
 #endif
 
