@@ -3,6 +3,7 @@
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/core/text.hpp>
+#include <entrepot/memory/current.hpp>
 #include <kernel/ir/error.hpp>
 #include <kernel/ir/walk.hpp>
 #include <kernel/runtime/evaluator.hpp>
@@ -105,13 +106,20 @@ std::string source_line(const Source &function, std::int32_t line, std::size_t c
     return "\n    " + text + "\n    " + std::string(std::min(column, text.size()), ' ') + "^";
 }
 
+// Memory of the launch itself. The resource that the program has chosen is for its own arrays,
+// whose number and bytes it may check or limit.
+Memory allocate_for_launch(std::size_t bytes, UsmKind kind, const Queue &queue,
+                           std::size_t alignment = 0) {
+    return Memory::allocate(bytes, kind, queue, alignment, default_resource());
+}
+
 // ------------------------------------------------------- reports of debug builds
 
 // A block of report_words int64, accessible to device and host.
 class Report {
 public:
     explicit Report(const Queue &queue)
-        : memory_(Memory::allocate(report_words * sizeof(std::int64_t), UsmKind::host, queue)) {
+        : memory_(allocate_for_launch(report_words * sizeof(std::int64_t), UsmKind::host, queue)) {
         memory_.wait_for_host(Access::write);
         std::memset(memory_.data(), 0, memory_.nbytes());
     }
@@ -326,7 +334,8 @@ private:
 // because the queue fills it before.
 Array arrivals_for(const Queue &queue) {
     const std::int64_t one = 1;
-    const Array count = Array::empty({&one, 1}, dtypes::uint64, UsmKind::device, queue);
+    const Array count =
+        Array::empty({&one, 1}, dtypes::uint64, UsmKind::device, queue, 0, allocate_for_launch);
     const std::uint64_t none = 0;
     fill(count, std::as_bytes(std::span(&none, 1)), queue);
     return count;
