@@ -631,10 +631,10 @@ NodePtr Walker::expanded(PyObject *node, PyObject *macro) {
     return walk(made.get());
 }
 
-// A function of the language, or one that a kernel may call, as an expanded macro contains it;
-// nullptr: the object is another one.
+// A function of the language, one that a kernel may call, or a macro; nullptr: the object is
+// another one. Expanded macros and changed sources contain such objects.
 NodePtr Walker::function_of(PyObject *node, PyObject *object) {
-    if (builtin_name_of(object) || is_device_function(object))
+    if (builtin_name_of(object) || is_device_function(object) || is_macro(object))
         return captured_function(node, object, "function");
     return nullptr;
 }

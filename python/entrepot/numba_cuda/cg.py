@@ -13,7 +13,7 @@ from ..kernel import source
 from ..kernel.language import grid_barrier
 from ..kernel.macros import Macro
 from ..kernel.simulator.rewrite import names_of
-from .expressions import call
+from .expressions import call, constant, refused
 
 _USE = "its method sync() is called, as in g = cg.this_grid(); g.sync()"
 
@@ -55,13 +55,19 @@ def _synchronized(
     function = reference()
     assert function is not None  # its node is being read
     value = names_of(function, node)
-    changed = _Change(value, _grids_in(node, value)).visit(node)
+    grids = _grids_in(node, value)
+    changed = _Change(value, grids).visit(node)
+    changed = _Refuse(value, _only_grids(changed, grids)).visit(changed)
     assert isinstance(changed, ast.FunctionDef | ast.Lambda)
     return ast.fix_missing_locations(changed)
 
 
 def _is_grid(node: ast.expr, value: Callable[[ast.expr], Any]) -> bool:
     return isinstance(node, ast.Call) and value(node.func) is this_grid
+
+
+def _is_name_in(node: ast.expr, names: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
 
 
 def _pairs(assignment: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
@@ -74,14 +80,34 @@ def _pairs(assignment: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def _grids_in(node: ast.AST, value: Callable[[ast.expr], Any]) -> set[str]:
-    """Names of the variables that are grids."""
-    return {
-        target.id
+    """Names of the variables that are grids, also by ``h = g``."""
+    named = [
+        (target.id, given)
         for each in ast.walk(node)
         if isinstance(each, ast.Assign)
         for target, given in _pairs(each)
-        if isinstance(target, ast.Name) and _is_grid(given, value)
+        if isinstance(target, ast.Name)
+    ]
+    grids: set[str] = set()
+    while True:
+        found = {
+            name for name, given in named if _is_grid(given, value) or _is_name_in(given, grids)
+        }
+        if found == grids:
+            return grids
+        grids = found
+
+
+def _only_grids(node: ast.AST, grids: set[str]) -> set[str]:
+    """Those of the names that have no other value."""
+    # Assignments of grids are gone: the others store another value.
+    others = {
+        each.arg if isinstance(each, ast.arg) else each.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.arg)
+        or (isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
     }
+    return grids - others
 
 
 class _Change(ast.NodeTransformer):
@@ -90,9 +116,16 @@ class _Change(ast.NodeTransformer):
     def __init__(self, value: Callable[[ast.expr], Any], grids: set[str]) -> None:
         self._value, self._grids = value, grids
 
+    def _is_grid(self, node: ast.expr) -> bool:
+        return _is_grid(node, self._value) or _is_name_in(node, self._grids)
+
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        kept = [pair for pair in _pairs(node) if not _is_grid(pair[1], self._value)]
         self.generic_visit(node)
+        kept = [
+            (target, given)
+            for target, given in _pairs(node)
+            if not (isinstance(target, ast.Name) and self._is_grid(given))
+        ]
         if len(kept) == len(_pairs(node)):
             return node
         if not kept:
@@ -108,8 +141,34 @@ class _Change(ast.NodeTransformer):
         callee = node.func
         if not isinstance(callee, ast.Attribute) or callee.attr != "sync" or node.args:
             return node
-        owner = callee.value
-        is_grid = _is_grid(owner, self._value) or (
-            isinstance(owner, ast.Name) and owner.id in self._grids
-        )
+        is_grid = self._is_grid(callee.value)
         return ast.copy_location(call(grid_barrier), node) if is_grid else node
+
+
+class _Refuse(ast.NodeTransformer):
+    """Gives other uses of a grid their reason, after the assignments are gone."""
+
+    def __init__(self, value: Callable[[ast.expr], Any], grids: set[str]) -> None:
+        self._value, self._grids = value, grids
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if _is_grid(node.value, self._value) or _is_name_in(node.value, self._grids):
+            return ast.copy_location(constant(_attribute(node.attr)), node)
+        self.generic_visit(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not _is_name_in(node, self._grids):
+            return node
+        return ast.copy_location(constant(this_grid), node)
+
+
+_NUMBER_OF_THREADS = "the number of threads of a launch is cuda.gridsize(1)"
+
+
+def _attribute(name: str) -> Macro:
+    is_number = name in ("size", "num_threads")
+    return refused(
+        f"cg.this_grid().{name}",
+        _NUMBER_OF_THREADS if is_number else f"of a grid, only {_USE}",
+    )

@@ -99,6 +99,77 @@ def test_overloads_are_those_of_the_signatures():
         made.overloads[ROWS[0]].get_regs_per_thread()
 
 
+@cuda.jit
+def renamed_grid(a, b):
+    g = cuda.cg.this_grid()
+    h = g
+    i, k = cuda.grid(1), h
+    b[a.size - 1 - i] = a[i]
+    k.sync()
+    a[i] = b[i]
+    h.sync()
+
+
+def test_another_name_of_the_grid_waits(runner):
+    blocks = blocks_for(runner.backend)
+    a = np.arange(8 * blocks)
+    found, _ = runner.run(renamed_grid, blocks, 8, a, np.zeros_like(a))
+    assert found.tolist() == a[::-1].tolist()
+
+
+def uses_size(a):
+    g = cuda.cg.this_grid()
+    g.sync()
+    a[0] = g.size
+
+
+def uses_another_attribute(a):
+    h = g = cuda.cg.this_grid()
+    g.sync()
+    a[0] = h.group_index
+
+
+def uses_a_value(a):
+    g = cuda.cg.this_grid()
+    g.sync()
+    a[0] = g
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (uses_size, r"this_grid\(\)\.size` is not served: the number of threads .*gridsize\(1\)"),
+        (uses_another_attribute, r"this_grid\(\)\.group_index` is not served: .*sync\(\)"),
+        (uses_a_value, r"all threads of a launch, and only its method sync\(\)"),
+    ],
+)
+def test_other_use_of_the_grid_is_refused_with_a_reason(function, reason):
+    made = cuda.jit(function)
+    for launch in (made[1, 1], made.simulate[1, 1]):
+        with pytest.raises(ep.KernelError, match=reason):
+            launch(np.zeros(1))
+
+
+def test_name_with_another_value_later_is_served(runner):
+    @cuda.jit
+    def reused(a):
+        g = cuda.cg.this_grid()
+        g.sync()
+        g = 3
+        a[cuda.grid(1)] = g
+
+    assert runner.run(reused, 1, 2, np.zeros(2, "i4"))[0].tolist() == [3, 3]
+
+
+def test_barrier_does_not_use_the_resource_of_the_program(device):
+    resource = ep.memory.statistics(ep.memory.direct())
+    rows = cuda.to_device(np.zeros((3, 16), "i4"))
+    with ep.memory.use_resource(resource):
+        sequential_rows[1, 16](rows)
+    assert rows.copy_to_host()[2].tolist() == [2] * 16
+    assert resource.total_count == 0
+
+
 def test_grid_that_does_not_wait_is_refused():
     @cuda.jit
     def wrong(a):

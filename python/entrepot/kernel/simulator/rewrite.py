@@ -341,8 +341,10 @@ class _Rewriter(ast.NodeTransformer):
 
     # Values ---------------------------------------------------------------------------------------
 
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+    def visit_Constant(self, node: ast.Constant) -> Any:
         value: Any = node.value  # an expanded macro has functions and types
+        if isinstance(value, Macro):
+            return self.visit(self._expanded(node, value))
         if value is None or isinstance(value, _LITERALS):
             return node
         return self._named(f"{_PREFIX}constant_{id(value)}", value, node)
