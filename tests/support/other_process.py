@@ -88,6 +88,12 @@ def shared_mappings(process: int | str = "self") -> int:
     return Path(f"/proc/{process}/maps").read_text().count("memfd:entrepot")
 
 
+def sockets_of(process: int) -> list[str]:
+    """Abstract sockets of Entrepot in that process."""
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    return [line.split()[-1] for line in lines if f".{process}." in line and "@entrepot" in line]
+
+
 def is_shared_at(address: int) -> bool:
     """True if this process maps shared memory at the address."""
     for line in Path("/proc/self/maps").read_text().splitlines():

@@ -1,7 +1,6 @@
-"""Ends of processes while arrays are shared: the maker, the opener, and a scheduler between them.
+"""Errors, forks and interpreter shutdown while arrays are shared.
 
-After each, the survivors have the memory that they use and no more, within one second. No file, no
-thread and no memory is left of a process that ended.
+The file test_failures.py ends one of several processes.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import multiprocessing
-import os
 import pickle
 import time
 from collections.abc import Iterator
@@ -20,7 +18,7 @@ import pytest
 
 import entrepot as ep
 from entrepot import leases, memory, transport
-from support.other_process import TIMEOUT, Other
+from support.other_process import TIMEOUT, Other, sockets_of
 from support.polling import eventually_equal
 from support.processes import run
 
@@ -30,7 +28,6 @@ pytest.importorskip("numpy")
 HOST = pytest.param("host", marks=pytest.mark.host)
 CUDA = pytest.param("cuda:0", marks=pytest.mark.cuda)
 every_device = pytest.mark.parametrize("device", [HOST, CUDA])
-every_end = pytest.mark.parametrize("end", ["exit", "exception", "kill"])
 
 MAKE = """
 with memory.use_resource(memory.shareable()):
@@ -52,33 +49,11 @@ def opener() -> Iterator[Other]:
     yield from started()
 
 
-@pytest.fixture
-def scheduler() -> Iterator[Other]:
-    yield from started()
-
-
 def started() -> Iterator[Other]:
     process = Other()
     yield process
     with contextlib.suppress(OSError):  # it may have ended in the middle of an answer
         process.end()
-
-
-def end_of(process: Other, end: str) -> None:
-    if end == "kill":
-        process.kill()
-    elif end == "exit":
-        process.end()
-    else:
-        with pytest.raises(EOFError):
-            # The thread is not the main one, so that no answer catches the exception.
-            process.run(
-                "import os, threading\n"
-                "threading.excepthook = lambda arguments: os._exit(1)\n"
-                "def fail(): raise RuntimeError('on purpose')\n"
-                "thread = threading.Thread(target=fail); thread.start(); thread.join()"
-            )
-        process.process.wait()
 
 
 def usage(process: Other) -> tuple[int, int, list[str]]:
@@ -97,76 +72,8 @@ def usage(process: Other) -> tuple[int, int, list[str]]:
     return found
 
 
-def sockets_of(pid: int) -> list[str]:
-    """Abstract sockets of Entrepot in that process."""
-    lines = Path("/proc/net/unix").read_text().splitlines()
-    return [line.split()[-1] for line in lines if f".{pid}." in line and "@entrepot" in line]
-
-
-def assert_nothing_is_left(pid: int) -> None:
-    assert eventually_equal(lambda: sockets_of(pid), [], seconds=1)
-    assert not [name for name in os.listdir("/dev/shm") if "entrepot" in name]
-
-
 @every_device
-class TestEnds:
-    @every_end
-    def test_maker_ends_after_opening(
-        self, device: str, end: str, maker: Other, opener: Other
-    ) -> None:
-        data = maker.run(MAKE, device=device, hold=60)
-        assert opener.run(OPEN, data=data) == {7}
-        end_of(maker, end)
-        assert opener.run(READ) == {7}, "the opener has the memory by itself"
-        opener.run("del array; _ = None")
-        assert eventually_equal(lambda: usage(opener)[:2], (0, 0), seconds=1)
-        assert_nothing_is_left(maker.process.pid)
-
-    @every_end
-    def test_maker_ends_before_opening(
-        self, device: str, end: str, maker: Other, opener: Other
-    ) -> None:
-        data = maker.run(MAKE, device=device, hold=60)
-        end_of(maker, end)
-        with pytest.raises(RuntimeError, match=f"process {maker.process.pid}.*has ended"):
-            opener.run(OPEN, data=data)
-        assert usage(opener)[:2] == (0, 0)
-        assert_nothing_is_left(maker.process.pid)
-
-    @every_end
-    def test_opener_ends_with_the_array(
-        self, device: str, end: str, maker: Other, opener: Other
-    ) -> None:
-        data = maker.run(MAKE, device=device, hold=60)
-        assert opener.run(OPEN, data=data) == {7}
-        end_of(opener, end)
-        assert maker.run(READ) == {7}
-        maker.run("del array; _ = None")
-        assert eventually_equal(lambda: usage(maker), (0, 0, []), seconds=1.5)
-        assert_nothing_is_left(opener.process.pid)
-
-    @every_end
-    def test_opener_ends_before_opening(
-        self, device: str, end: str, maker: Other, opener: Other
-    ) -> None:
-        maker.run(MAKE, device=device, hold=0.3)
-        maker.run("del array; _ = None")
-        end_of(opener, end)
-        assert eventually_equal(lambda: usage(maker), (0, 0, []), seconds=1.8)
-
-    @every_end
-    def test_scheduler_ends_with_the_pickle(
-        self, device: str, end: str, maker: Other, opener: Other, scheduler: Other
-    ) -> None:
-        data = scheduler.run("_ = data", data=maker.run(MAKE, device=device, hold=0.3))
-        lost = maker.run("again = array\n" + MAKE, device=device, hold=0.3)
-        scheduler.run("lost = data", data=lost)
-        end_of(scheduler, end)
-        assert opener.run(OPEN, data=data) == {7}
-        maker.run("del array, again; _ = None")
-        assert eventually_equal(lambda: usage(maker), (0, 0, []), seconds=1.8)
-        assert opener.run(READ) == {7}
-
+class TestErrors:
     def test_opener_that_raises_keeps_nothing(
         self, device: str, maker: Other, opener: Other
     ) -> None:
