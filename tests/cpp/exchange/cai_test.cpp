@@ -3,6 +3,7 @@
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 
+#include <entrepot/array/pin.hpp>
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/stream.hpp>
 #include <entrepot/memory/operation.hpp>
@@ -202,6 +203,24 @@ TEST_CASE("later work waits for a consumer on the stream in the dict") {
     CHECK_FALSE(other.is_done(other.position()));
     fake::release(ours);
     CHECK(ordered);
+}
+
+TEST_CASE("pinned memory of the host is exported with a queue of its device") {
+    const Array source = Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host,
+                                      registry::host().default_queue());
+    const Array pinned = pin(source, fake::cuda_device(1));
+    CHECK(cai::stream_for_consumer(pinned) == std::nullopt);
+    CHECK(source.memory().has_peers());
+
+    const Queue other = Queue::create(fake::cuda_device(1));
+    fake::hold(other);
+    source.memory().record_access(Access::write, other, fake::submit(other));
+    const Queue ours = pinned.queue();
+    CHECK(cai::stream_for_consumer(pinned) == exchange::stream_of(ours));
+    CHECK_FALSE(ours.is_done(ours.position()));  // it waits for the other
+    CHECK_FALSE(source.memory().is_ready_for_host(Access::read));
+    fake::release(other);
+    CHECK(source.memory().is_ready_for_host(Access::read));
 }
 
 TEST_CASE("memory of another backend has no CUDA array interface") {

@@ -4,6 +4,7 @@
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 
+#include <entrepot/array/pin.hpp>
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <doctest/doctest.h>
@@ -230,6 +231,15 @@ TEST_CASE("memory of CUDA has the type of its kind") {
         CHECK(device_of(block.array(UsmKind::shared)) == DLDevice{kDLCUDAManaged, 0});
         CHECK(device_of(block.array(UsmKind::shared).host()) == DLDevice{kDLCPU, 0});
     }
+}
+
+TEST_CASE("pinned memory of the host has the type of its driver") {
+    const Array source = Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host,
+                                      registry::host().default_queue());
+    const Array pinned = pin(source, fake::cuda_device(1));
+    CHECK(device_of(pinned) == DLDevice{kDLCUDAHost, 0});
+    CHECK(device_of(source) == DLDevice{kDLCPU, 0});
+    CHECK(device_of(pinned.host()) == DLDevice{kDLCPU, 0});
 }
 
 TEST_CASE("device type decides if SYCL and CUDA both know the pointer") {
