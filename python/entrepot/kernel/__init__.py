@@ -29,6 +29,7 @@ from .._core import (
     get_num_threads,
     set_num_threads,
 )
+from .._imports import is_imported
 from .callable_module import CallableModule as _CallableModule
 from .calls import call_kernel, call_kernel_async
 from .functions import DeviceFunction, KernelFunction, func, kernel
@@ -372,6 +373,8 @@ _INSTEAD = {
     "shfl_up_sync": "shfl_up_sync(mask, x, n) of numba.cuda is sub_group.shuffle_up(x, n)",
     "shfl_down_sync": "shfl_down_sync(mask, x, n) of numba.cuda is sub_group.shuffle_down(x, n)",
     "synchronize": "a launch returns an event, and event.wait() waits for it",
+    "config": "numba-dppy's variables have no effect here; kernel.source() shows the code",
+    "prange": "a loop over prange(n) of numba-dppy is a kernel with n work-items",
     "LocalMemory": "local memory of a size that is given at the launch is LocalAccessor(shape, "
     "dtype)",
 }
@@ -397,7 +400,8 @@ def __getattr__(name: str) -> object:
         return _ALIASES[name]
     instead = _INSTEAD.get(name)
     if instead:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {instead}")
+        message = f"module {__name__!r} has no attribute {name!r}: {instead}"
+        raise ImportError(message, name=name) if is_imported() else AttributeError(message)
     # With name and obj, Python's message suggests a similar name.
     raise AttributeError(
         f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__]

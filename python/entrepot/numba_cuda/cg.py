@@ -13,6 +13,7 @@ from ..kernel import source
 from ..kernel.language import grid_barrier
 from ..kernel.macros import Macro
 from ..kernel.simulator.rewrite import names_of
+from .errors import refusing
 from .expressions import call, constant, refused
 
 _USE = "its method sync() is called, as in g = cg.this_grid(); g.sync()"
@@ -172,3 +173,6 @@ def _attribute(name: str) -> Macro:
         f"cg.this_grid().{name}",
         _NUMBER_OF_THREADS if is_number else f"of a grid, only {_USE}",
     )
+
+
+__getattr__ = refusing("cg", otherwise="cg has this_grid(), whose sync() waits for all threads")

@@ -4,7 +4,12 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
 from .._core import DeviceError, KernelError
+from .._imports import is_imported
 
 # numba.cuda raises these where the driver refuses a call, or no device is found.
 CudaAPIError = DeviceError
@@ -33,3 +38,39 @@ def not_served(name: str, instead: str) -> NotServedError:
     return NotServedError(
         f"numba.cuda's {name} is not served by entrepot.numba_cuda: {instead}", name=name
     )
+
+
+PAGE = "docs/kernels/numba_cuda_names.md lists the names that are served"
+
+
+def refusing(
+    module: str,
+    refused: Mapping[str, str] = MappingProxyType({}),
+    otherwise: str = PAGE,
+    served: Mapping[str, Any] = MappingProxyType({}),
+) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module, which refuses names.
+
+    Parameters
+    ----------
+    module : str
+        The module's name in numba.cuda.
+    refused : mapping, optional
+        Replacements of some of the names.
+    otherwise : str, optional
+        The replacement of the other ones.
+    served : mapping, optional
+        Names that the module has without being variables of it.
+    """
+
+    def refuse(name: str) -> Any:
+        if name in served:
+            return served[name]
+        if name.startswith("__"):
+            raise AttributeError(f"module 'entrepot.numba_cuda.{module}' has no attribute {name!r}")
+        refusal = not_served(f"{module}.{name}", refused.get(name, otherwise))
+        if is_imported():
+            raise NotServedImportError(str(refusal), name=name)
+        raise refusal
+
+    return refuse

@@ -11,6 +11,7 @@ import numpy as np
 from ..kernel.language import float16
 from ..kernel.macros import Macro
 from . import bits
+from .errors import refusing
 from .expressions import Names, call, function
 
 _UNARY: dict[str, Any] = {
@@ -80,4 +81,8 @@ def _made() -> dict[str, Macro]:
     }
 
 
-fp16 = Names("fp16", _made())
+_MACROS = _made()
+fp16 = Names("fp16", _MACROS)
+
+# numba-cuda has the functions in a module, and numba in an object.
+__getattr__ = refusing("fp16", otherwise=f"fp16 has {', '.join(_MACROS)}", served=_MACROS)

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from .errors import not_served
+from .errors import refusing
 from .libdevice_macros import macros
 
 _MACROS = macros()
@@ -27,13 +25,8 @@ def served() -> tuple[str, ...]:
     return tuple(sorted(_MACROS))
 
 
-def __getattr__(name: str) -> Any:
-    # Not names of the module: some would hide Python's own, as abs, max and round.
-    if name in _MACROS:
-        return _MACROS[name]
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise not_served(f"libdevice.{name}", INSTEAD.get(name, "libdevice has no such function"))
+# Not variables of the module: some would hide Python's own, as abs, max and round.
+__getattr__ = refusing("libdevice", INSTEAD, served=_MACROS)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import libdevice
+from . import cudadrv, libdevice
 from .devices import INSTEAD as _OF_DEVICES
 from .dispatcher import INSTEAD as _OF_DISPATCHERS
 from .errors import NotServedError, not_served
@@ -22,6 +22,11 @@ class Group(NamedTuple):
     refused: dict[str, str]  # what to use
 
 
+_INDICES = "an index is threadIdx.x, .y or .z, and a function takes the numbers"
+_GRID_GROUP = "a group of threads is not an argument: call cg.this_grid() in the function"
+_STRUCTS = "a structure is an element of entrepot.kernel.StructArray"
+_FUNCTIONS = "kernels call Python functions only, with jit(device=True)"
+_LINKED = "link= takes no code: C++ is run by entrepot.Program, or write the function in Python"
 _RESOURCE = "entrepot.set_resource(device, resource) chooses where memory comes from"
 _SHARE = "array.share() of entrepot makes a handle, and handle.open() opens it"
 _SOURCE = "dispatcher.kernel.source() is the text that the device's compiler is given"
@@ -50,6 +55,8 @@ GROUPS = (
             "compile_for_current_device": _SOURCE,
             "compile_ptx": _SOURCE,
             "compile_ptx_for_current_device": _SOURCE,
+            "compile_all": _SOURCE,
+            "literal_unroll": "a loop goes over range(…): write a kernel for each tuple",
         },
     ),
     Group(
@@ -98,10 +105,36 @@ GROUPS = (
         },
     ),
     Group(
+        "Types",
+        "cuda.",
+        _words(
+            "b1 bfloat16 bool_ boolean byte c16 c8 char complex128 complex64 double f2 f4 f8 "
+            "float16 float32 float64 float_ i1 i2 i4 i8 int16 int32 int64 int8 int_ intc intp "
+            "long_ longlong none short size_t ssize_t u1 u2 u4 u8 uchar uint uint16 uint32 "
+            "types uint64 uint8 uintc uintp ulong ulonglong ushort void"
+        ),
+        {
+            "dim3": _INDICES,
+            "Dim3": _INDICES,
+            "grid_group": _GRID_GROUP,
+            "GridGroup": _GRID_GROUP,
+            "optional": "write two kernels, with the array and without it",
+            "deferred_type": _STRUCTS,
+            "ffi": _FUNCTIONS,
+            "ffi_forced_object": _FUNCTIONS,
+        },
+    ),
+    Group(
         "Atomics",
         "cuda.atomic.",
         _words("add sub and_ or_ xor inc dec exch max min nanmax nanmin cas compare_and_swap"),
         {},
+    ),
+    Group(
+        "Loads and stores with hints",
+        "cuda.",
+        _words("ldca ldcg ldcs ldlu stcg stcs stwb stwt"),
+        {"ldcv": "threads see each other's writes by cuda.atomic, or after syncthreads()"},
     ),
     Group("Bits and numbers", "cuda.", _words("popc brev clz ffs fma cbrt selp"), {}),
     Group("float16", "cuda.fp16.", _words(_HALVES), {}),
@@ -202,6 +235,14 @@ GROUPS = (
         ),
         {},
     ),
+    Group(
+        "Code of other languages",
+        "cuda.",
+        (),
+        dict.fromkeys(
+            _words("Archive CUSource Cubin Fatbin LTOIR LinkableCode Object PTXSource"), _LINKED
+        ),
+    ),
     Group("Functions of arrays", "cuda.", _words("reduce Reduce vectorize guvectorize"), {}),
     Group(
         "Driver",
@@ -218,6 +259,24 @@ GROUPS = (
 )
 
 
+#: Modules of numba.cuda, and what to use in their place.
+_MODULES = {
+    **dict.fromkeys(
+        _words("api args decorators device_init dispatcher intrinsics kernels stubs vector_types"),
+        "its public names are those of entrepot.numba_cuda itself",
+    ),
+    "bf16": "kernels compute with bfloat16 by the operators and the functions of math",
+    "compiler": _SOURCE,
+    "config": "numba's variables have no effect here, but for NUMBA_ENABLE_CUDASIM",
+    **{f"cudadrv.{name}": instead for name, instead in cudadrv.INSTEAD.items()},
+    "extending": _FUNCTIONS,
+    "fp8": "kernels have no numbers of 8 bits with a point: convert them on the host",
+    "simulator": "NUMBA_ENABLE_CUDASIM=1 runs kernels in the simulator",
+    "testing": "the project's tests are run by pytest",
+    "tests": "the project's tests are run by pytest",
+}
+
+
 def share() -> float:
     """Part of the names that are served."""
     served = sum(len(group.served) for group in GROUPS)
@@ -229,11 +288,19 @@ def refuse(name: str) -> NotServedError:
     for group in GROUPS:
         if group.prefix == "cuda." and name in group.refused:
             return not_served(name, group.refused[name])
+    if name in _MODULES:
+        return not_served(name, _MODULES[name])
     return NotServedError(
         f"entrepot.numba_cuda has no {name!r}, and does not know it as a name of numba.cuda: "
         "docs/kernels/numba_cuda_names.md lists the names",
         name=name,
     )
+
+
+def refuse_module(name: str) -> NotServedError:
+    """The error of a module of numba.cuda that is not served."""
+    package = name.partition(".")[0]
+    return refuse(package if package in _MODULES else name)
 
 
 def page() -> str:

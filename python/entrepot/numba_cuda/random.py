@@ -15,6 +15,7 @@ import numpy as np
 from ..kernel.functions import func
 from ..kernel.language import float32, float64, uint64
 from .arrays import DeviceNDArray, device_array
+from .errors import refusing
 
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 xoroshiro128p_type = xoroshiro128p_dtype
@@ -235,3 +236,6 @@ def create_xoroshiro128p_states(
     states = device_array(n, xoroshiro128p_dtype, stream=stream)
     init_xoroshiro128p_states(states, seed, subsequence_start, stream)
     return states
+
+
+__getattr__ = refusing("random")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..kernel.number_types import Signature
+
 
 def is_signature(obj: Any) -> bool:
-    """True for one signature: a text, a signature of Numba, or a tuple of types."""
-    return isinstance(obj, (str, tuple)) or _is_of_numba(obj)
+    """True for one signature: a text, a signature of types, or a tuple of types."""
+    return isinstance(obj, (str, tuple, Signature)) or _is_of_numba(obj)
 
 
 def text_of(signature: Any) -> str:
@@ -19,12 +21,12 @@ def text_of(signature: Any) -> str:
         return signature if "(" in signature else f"void({signature})"
     if isinstance(signature, tuple):
         return f"void({', '.join(map(_type, signature))})"
-    if _is_of_numba(signature) and hasattr(signature, "args"):
+    if isinstance(signature, Signature) or (_is_of_numba(signature) and hasattr(signature, "args")):
         result = getattr(signature, "return_type", None)
         return f"{_type(result)}({', '.join(map(_type, signature.args))})"
     raise TypeError(
-        f"a signature is a text such as 'void(float32[:], int64)', a signature of Numba or a tuple "
-        f"of types, not {signature!r}"
+        "a signature is a text such as 'void(float32[:], int64)', the same of types or a tuple of "
+        f"types, not {signature!r}"
     )
 
 

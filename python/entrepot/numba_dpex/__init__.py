@@ -20,9 +20,9 @@ Examples
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import TYPE_CHECKING
 
+from .._imports import refuse_modules
 from ..kernel import (
     CLK_GLOBAL_MEM_FENCE,
     CLK_LOCAL_MEM_FENCE,
@@ -43,7 +43,7 @@ from ..kernel import (
 )
 from . import types
 from .decorators import Kernel, device_func, func, kernel
-from .errors import not_served
+from .errors import not_served, refuse_module, refuse_unknown
 from .launches import call_kernel, call_kernel_async
 from .ranges import NdRange, Range
 from .types import (
@@ -160,7 +160,7 @@ def __getattr__(name: str) -> object:
         return importlib.import_module(f".{name}", __name__)
     if name in _INSTEAD:
         not_served(__name__, name, _INSTEAD[name])
-    # With name and obj, Python's message suggests a similar name.
-    raise AttributeError(
-        f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__]
-    )
+    refuse_unknown(__name__, name)
+
+
+refuse_modules(__name__, refuse_module)

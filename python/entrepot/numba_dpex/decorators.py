@@ -13,6 +13,7 @@ from .._core import Event, KernelError
 from ..kernel import functions
 from ..kernel.functions import DeviceFunction, KernelFunction
 from ..kernel.language import Item
+from ..kernel.number_types import ArrayType
 from ..kernel.ranges import NdRange, Range
 from ..kernel.signatures import Signature, kernel_signature_of
 from ..kernel.source import SourceLanguage, remember, set_language
@@ -30,7 +31,6 @@ from .types import (
     DpnpNdArray,
     ItemType,
     NdItemType,
-    NumPyArrayType,
     USMNdArray,
     is_signature,
     parts_of,
@@ -338,7 +338,7 @@ def _kernel_signature(signature: Any, function: FunctionType) -> Signature:
             last = "::1" if each.layout == "C" and each.ndim else ":"
             axes = ", ".join([":"] * (each.ndim - 1) + [last])
             words.append(f"{each.dtype}[{axes}]")
-        elif isinstance(each, NumPyArrayType) or hasattr(each, "layout"):
+        elif isinstance(each, ArrayType) or hasattr(each, "layout"):
             raise InvalidKernelSpecializationError(
                 f"the signature of kernel {function.__name__} has {each!r} as argument {place}, "
                 f"which is NumPy's: write {USMNdArray.__name__} or {DpnpNdArray.__name__}"

@@ -6,6 +6,9 @@ import sys
 from typing import NoReturn
 
 from .._core import KernelError
+from .._imports import is_imported
+
+PAGE = "docs/kernels/numba_dpex.md lists the names that are served"
 
 
 class DpexError(KernelError):
@@ -108,6 +111,26 @@ def _with_typing_error(
     return _made.setdefault(
         kind, type(kind.__name__, (kind, typing_error), {"__doc__": kind.__doc__})
     )
+
+
+def refuse_unknown(module: str, name: str) -> NoReturn:
+    """Raises the error of a name that a module does not have and no table lists.
+
+    It is a NotServedError in an import, and an AttributeError elsewhere.
+
+    Requires: the module's ``__getattr__`` is the caller.
+    """
+    if is_imported(2) and not name.startswith("__"):
+        not_served(module, name, PAGE)
+    # With name and obj, Python's message suggests a similar name.
+    raise AttributeError(
+        f"module {module!r} has no attribute {name!r}", name=name, obj=sys.modules[module]
+    )
+
+
+def refuse_module(name: str) -> NotServedError:
+    """The error of a module of numba-dpex that is not served."""
+    return NotServedError(f"entrepot.numba_dpex.{name} is not served: {PAGE}")
 
 
 def not_served(module: str, name: str, instead: str) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .decorators import Kernel, device_func, kernel
+from .errors import refuse_unknown
 from .launches import call_kernel, call_kernel_async
 
 SPIRVKernelDispatcher = KernelDispatcher = Kernel
@@ -15,3 +16,7 @@ __all__ = [
     "device_func",
     "kernel",
 ]
+
+
+def __getattr__(name: str) -> object:
+    refuse_unknown(__name__, name)

@@ -10,75 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Dtype
-from .errors import LaunchValueError, typed
+from ..kernel.number_types import (
+    CallableType,
+    NumberType,
+    Signature,
+    SignatureType,
+    VoidType,
+    is_type,
+)
+from .errors import LaunchValueError, refuse_unknown, typed
 
 
-class Signature:
-    """The type of a result and those of the arguments, as ``int32(int32)`` makes it."""
-
-    def __init__(self, return_type: Any, args: tuple[Any, ...]) -> None:
-        self.return_type, self.args = return_type, args
-
-    def __repr__(self) -> str:
-        return f"{self.return_type!r}{self.args!r}"
-
-
-class _Callable:
-    """A type that makes a signature if it is called with the types of arguments."""
-
-    def __call__(self, *args: Any) -> Any:
-        return Signature(self, args)
-
-
-class VoidType(_Callable):
-    """The result of a kernel."""
-
-    def __repr__(self) -> str:
-        return "void"
-
-
-class NumberType(Dtype):
-    """A type of numbers: a Dtype that is called with types or with a number.
-
-    Parameters
-    ----------
-    name : str
-        NumPy's name of the type.
-
-    Examples
-    --------
-    >>> from entrepot.numba_dpex import float32
-    >>> float32(0.5).dtype, float32(float32).return_type
-    (dtype('float32'), NumberType('float32'))
-    """
-
-    def __repr__(self) -> str:
-        return f"NumberType({str(self)!r})"
-
-    def __call__(self, *args: Any) -> Any:
-        """A signature with this result; of a number, the number in this type."""
-        if all(is_type(each) for each in args):
-            return Signature(self, args)
-        import numpy as np
-
-        return np.dtype(str(self)).type(*args)
-
-    def __getitem__(self, axes: Any) -> NumPyArrayType:
-        """NumPy's arrays of this type, which no kernel of numba-dpex takes."""
-        return NumPyArrayType(self, axes)
-
-
-class NumPyArrayType(_Callable):
-    """The type ``float32[::1]``, which signatures of kernels refuse."""
-
-    def __init__(self, dtype: Dtype, axes: Any) -> None:
-        self.dtype, self.axes = dtype, axes
-
-    def __repr__(self) -> str:
-        return f"{self.dtype}[{self.axes}]"
-
-
-class USMNdArray(_Callable):
+class USMNdArray(CallableType):
     """Arrays of a launch, whichever library they are of.
 
     Parameters
@@ -122,7 +65,7 @@ class DpnpNdArray(USMNdArray):
     """The type of dpnp's arrays; the same as USMNdArray here."""
 
 
-class _OfIndexSpace:
+class _OfIndexSpace(SignatureType):
     """The type of a work-item or work-group. It is not an argument of the launch."""
 
     def __init__(self, ndim: int) -> None:
@@ -147,13 +90,6 @@ class ItemType(_OfIndexSpace):
 
 class NdItemType(_OfIndexSpace):
     """The type of a work-item of a launch over an NdRange of ``ndim`` dimensions."""
-
-
-def is_type(value: Any) -> bool:
-    """True for the types of this module and for numba's."""
-    return isinstance(value, (Dtype, _Callable, _OfIndexSpace)) or type(
-        value
-    ).__module__.startswith("numba.core.types")
 
 
 def is_signature(value: Any) -> bool:
@@ -215,3 +151,7 @@ __all__ = [
     "usm_ndarray",
     "void",
 ]
+
+
+def __getattr__(name: str) -> object:
+    refuse_unknown(__name__, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -173,14 +174,21 @@ def test_modules_of_the_driver_are_imported_by_name(module):
     assert importlib.import_module(f"entrepot.numba_cuda.cudadrv.{module}")
 
 
-@pytest.mark.parametrize("name", ["runtime", "open_ipc_array_of_nobody", "compile_all"])
-def test_import_of_a_name_says_why_it_fails(name):
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("runtime", "entrepot.backends()"),
+        ("open_ipc_array_of_nobody", "numba_cuda_names.md"),
+        ("compile_all", "kernel.source()"),
+    ],
+)
+def test_import_of_a_name_says_why_it_fails(name, instead):
     program = f"from entrepot.numba_cuda import jit, {name}"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     said = ran.stderr.splitlines()[-1]
     assert said.startswith("entrepot.numba_cuda.errors.NotServedImportError: ")
     assert name in said
-    assert ("entrepot.backends()" if name == "runtime" else "numba_cuda_names.md") in said
+    assert instead in said
 
 
 def test_absent_name_is_an_attribute_that_hasattr_denies():
@@ -188,3 +196,52 @@ def test_absent_name_is_an_attribute_that_hasattr_denies():
     assert getattr(cuda, "runtime", 3) == 3
     with pytest.raises(ImportError):
         from entrepot.numba_cuda import runtime  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "instead"),
+    [
+        ("libdevice", "j0", "SciPy"),
+        ("libdevice", "sine", "numba_cuda_names.md"),
+        ("random", "xorshift", "numba_cuda_names.md"),
+        ("cg", "this_cluster", "this_grid()"),
+        ("fp16", "hsinh", "hsin"),
+        ("types", "unicode_type", "float32[:, ::1]"),
+        ("cudadrv", "nvvm", "kernel.source()"),
+        ("cudadrv.driver", "Linker", "entrepot.Program"),
+        ("cudadrv.error", "NvrtcError", "entrepot.DeviceError"),
+        ("cudadrv.enums", "CU_EVENT_DEFAULT", "entrepot.Device"),
+        ("cudadrv.devicearray", "is_cuda_ndarray", "is_cuda_array(obj)"),
+    ],
+)
+def test_import_from_a_module_says_what_to_use(module, name, instead):
+    with pytest.raises(cuda.NotServedImportError, match=rf"{module}\.{name} is not") as raised:
+        exec(f"from entrepot.numba_cuda.{module} import {name}")
+    assert instead in str(raised.value)
+    with pytest.raises(cuda.NotServedError, match=re.escape(instead)):
+        getattr(importlib.import_module(f"entrepot.numba_cuda.{module}"), name)
+
+
+@pytest.mark.parametrize(
+    ("module", "instead"),
+    [
+        ("testing", "pytest"),
+        ("simulator.kernelapi", "NUMBA_ENABLE_CUDASIM"),
+        ("cudadrv.nvvm", "kernel.source()"),
+        ("api", "entrepot.numba_cuda itself"),
+        ("cudadrv.nope", "numba_cuda_names.md"),
+    ],
+)
+def test_import_of_an_absent_module_says_what_to_use(module, instead):
+    with pytest.raises(cuda.NotServedImportError, match=re.escape(instead)):
+        importlib.import_module(f"entrepot.numba_cuda.{module}")
+
+
+def test_imports_of_other_packages_are_not_refused():
+    with pytest.raises(ModuleNotFoundError, match="No module named"):
+        importlib.import_module("entrepot.no_such_module")
+
+
+def test_functions_of_float16_are_in_a_module_as_well():
+    module = importlib.import_module("entrepot.numba_cuda.fp16")
+    assert module.hadd is cuda.fp16.hadd

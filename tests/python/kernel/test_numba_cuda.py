@@ -368,6 +368,8 @@ def test_numba_name_is_refused_with_its_equivalent(name, cells):
     assert message.startswith(f"module 'entrepot.kernel' has no attribute '{name}': ")
     for cell in cells:
         assert re.findall(r"`(@?[\w.]+)", cell)[0] in message
+    with pytest.raises(ImportError, match=re.escape(message)):
+        exec(f"from entrepot.kernel import {name}")
 
 
 def test_unknown_name_is_refused_without_advice():

@@ -610,6 +610,23 @@ def test_refused_exception_says_what_to_catch():
         _ = exceptions.UnreachableError
 
 
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("", "call_kernels"), (".kernel_api", "Groups"), (".experimental", "testing"),
+     (".core", "config"), (".core.types", "USMArray"), (".core.exceptions", "Unknown")],
+)  # fmt: skip
+def test_import_of_unknown_name_says_where_names_are_listed(module, name):
+    with pytest.raises(ImportError, match=rf"\.{name} is not served: .*numba_dpex\.md"):
+        exec(f"from entrepot.numba_dpex{module} import {name}")
+    assert not hasattr(importlib.import_module(f"entrepot.numba_dpex{module}"), name)
+
+
+@pytest.mark.parametrize("module", ["utils", "kernel_api.atomic_ref", "core.utils"])
+def test_import_of_absent_module_says_where_names_are_listed(module):
+    with pytest.raises(ImportError, match=rf"{module} is not served: .*numba_dpex\.md"):
+        importlib.import_module(f"entrepot.numba_dpex.{module}")
+
+
 def test_unknown_name():
     with pytest.raises(AttributeError, match="has no attribute 'call_kernels'"):
         _ = dpex.call_kernels

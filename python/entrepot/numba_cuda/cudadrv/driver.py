@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..devices import Device as Device
 from ..devices import MemoryInfo as MemoryInfo
 from ..errors import CudaAPIError as CudaAPIError
 from ..errors import CudaDriverError as CudaDriverError
-from ..errors import not_served
+from ..errors import refusing
 from ..streams import Event as Event
 from ..streams import Stream as Stream
 
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise not_served(
-        f"cudadrv.driver.{name}", "entrepot.Program builds CUDA C++, PTX and cubins for a device"
-    )
+__getattr__ = refusing(
+    "cudadrv.driver",
+    otherwise="entrepot.Program builds CUDA C++, PTX and cubins for a device, and "
+    "entrepot.set_resource(device, resource) chooses where memory comes from",
+)

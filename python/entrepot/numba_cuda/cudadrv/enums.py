@@ -1,5 +1,7 @@
 """Numbers of the driver's results, by their names in CUDA's driver API."""
 
+from ..errors import refusing
+
 CUDA_SUCCESS = 0
 CUDA_ERROR_INVALID_VALUE = 1
 CUDA_ERROR_OUT_OF_MEMORY = 2
@@ -47,7 +49,7 @@ CUDA_ERROR_INVALID_HANDLE = 400
 CUDA_ERROR_ILLEGAL_STATE = 401
 CUDA_ERROR_NOT_FOUND = 500
 CUDA_ERROR_NOT_READY = 600
-CUDA_ERROR_LAUNCH_FAILED = 700
+CUDA_ERROR_ILLEGAL_ADDRESS = 700
 CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701
 CUDA_ERROR_LAUNCH_TIMEOUT = 702
 CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING = 703
@@ -93,3 +95,9 @@ CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910
 CUDA_ERROR_EXTERNAL_DEVICE = 911
 CUDA_ERROR_INVALID_CLUSTER_SIZE = 912
 CUDA_ERROR_UNKNOWN = 999
+
+__getattr__ = refusing(
+    "cudadrv.enums",
+    otherwise="numbers of results begin with CUDA_; device.device is the entrepot.Device, whose "
+    "properties describe it",
+)

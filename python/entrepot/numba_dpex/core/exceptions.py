@@ -14,6 +14,7 @@ from ..errors import (
     UnsupportedGroupWorkItemSizeError,
     UnsupportedKernelArgumentError,
     not_served,
+    refuse_unknown,
 )
 
 __all__ = [
@@ -33,4 +34,4 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name.endswith("Error"):
         not_served(__name__, name, "it is never raised; catch entrepot.KernelError")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    refuse_unknown(__name__, name)

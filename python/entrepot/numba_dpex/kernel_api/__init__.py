@@ -17,6 +17,7 @@ Examples
 
 from __future__ import annotations
 
+from ..errors import refuse_unknown
 from ..launches import call_kernel
 from ..ranges import NdRange, Range
 from .enums import AddressSpace, FlagEnum, MemoryOrder, MemoryScope
@@ -40,3 +41,7 @@ __all__ = [
     "call_kernel",
     "group_barrier",
 ]
+
+
+def __getattr__(name: str) -> object:
+    refuse_unknown(__name__, name)

@@ -2,5 +2,10 @@
 
 from __future__ import annotations
 
+from ...errors import refuse_unknown
 from ...types import *  # noqa: F403
 from ...types import __all__ as __all__
+
+
+def __getattr__(name: str) -> object:
+    refuse_unknown(__name__, name)
