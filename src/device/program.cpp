@@ -116,7 +116,7 @@ bool check_range(const Kernel &kernel, const ep_range &range) {
     if (most && (group.overflows || group.items > most)) [[unlikely]]
         throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ",
                     text_of(range.local, range.ndim), " work-items, the most on ",
-                    kernel.program().device(), " is ", most);
+                    kernel.program().device(), " is ", most, "; launch smaller work-groups");
     if (items.overflows && !items.is_empty) [[unlikely]]
         throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a range of ",
                     text_of(range.global, range.ndim), " has 2**64 work-items or more");
@@ -135,7 +135,8 @@ void check_arguments(const Kernel &kernel, std::span<const ep_argument> argument
     const std::uint64_t most = kernel.program().device().info().local_memory;
     if (local > most)
         throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "' needs ", local,
-                    " bytes of local memory, ", kernel.program().device(), " has ", most);
+                    " bytes of local memory, ", kernel.program().device(), " has ", most,
+                    "; make the arrays in local memory smaller");
 }
 
 }  // namespace

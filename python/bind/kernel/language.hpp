@@ -14,7 +14,8 @@ struct Language {
     PyObject *macro;            // entrepot.kernel.macros.Macro: has expand(node, values)
     // entrepot.kernel.source.find(function) → (node, file, text, first_line)
     PyObject *find_source;
-    // entrepot.kernel.source.language_of(function) → SourceLanguage: has typing and spellings
+    // entrepot.kernel.source.language_of(function) → SourceLanguage: has typing, spellings, terms,
+    // x_first
     PyObject *language_of;
     PyObject *nd_range;      // entrepot.kernel.ranges.NdRange: has global_range, local_range
     PyObject *struct_array;  // the class entrepot.kernel.structs.StructArray

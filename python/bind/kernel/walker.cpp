@@ -52,7 +52,8 @@ const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_
                function_name = "function", fields_name = "_fields", own_name = "__name__",
                function_defaults_name = "__defaults__", self_name = "__self__",
                tile_operation_name = "tile_operation", annotations_name = "__annotations__",
-               expand_name = "expand", typing_name = "typing", spellings_name = "spellings";
+               expand_name = "expand", typing_name = "typing", spellings_name = "spellings",
+               terms_name = "terms", x_first_name = "x_first";
 
 std::string_view kind_of(PyObject *node) {
     const std::string_view name = Py_TYPE(node)->tp_name;
@@ -718,7 +719,7 @@ std::string Walker::suggestion_for(const std::string &text) const {
     for (const std::string module : {"math.", "numpy."})
         if (kernel::find_function(module + text))
             return "; did you mean `" + module + text + "`?";
-    const bool is_own_language = function_.spellings == nullptr;
+    const bool is_own_language = function_.wording == nullptr;
     if (is_own_language && kernel::find_function(text))
         return "; import it, as in `from entrepot.kernel import " + text + "`";
     std::vector<std::string> known(local_names_.begin(), local_names_.end());
@@ -1221,12 +1222,17 @@ void set_language(PyObject *function, Function &made) {
     const Reference found = checked(PyObject_CallOneArg(language().language_of, function));
     if (text_of_name(child(found.get(), typing_name).get()) == "numba")
         made.typing = kernel::Typing::numba;
-    const Reference spellings = child(found.get(), spellings_name);
-    std::map<std::string, std::string, std::less<>> names;
-    for (const auto [key, value] : nb::borrow<nb::dict>(spellings.get()))
-        names.emplace(nb::cast<std::string>(key), nb::cast<std::string>(value));
-    if (!names.empty())
-        made.spellings = std::make_shared<const decltype(names)>(std::move(names));
+    const auto dict_of = [&](const auto &name) {
+        return nb::borrow<nb::dict>(child(found.get(), name).get());
+    };
+    kernel::Wording wording;
+    for (const auto [key, value] : dict_of(spellings_name))
+        wording.names.emplace(nb::cast<std::string>(key), nb::cast<std::string>(value));
+    for (const auto [key, value] : dict_of(terms_name))
+        wording.terms.emplace_back(nb::cast<std::string>(key), nb::cast<std::string>(value));
+    wording.x_first = nb::cast<bool>(nb::handle(child(found.get(), x_first_name).get()));
+    if (!wording.names.empty() || !wording.terms.empty())
+        made.wording = std::make_shared<const kernel::Wording>(std::move(wording));
 }
 
 std::shared_ptr<const Function> translate_into(Translation &translation, PyObject *function,

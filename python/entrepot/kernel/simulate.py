@@ -79,7 +79,7 @@ class SimulatedLaunch:
         if 0 < missing <= len(code.defaults):
             arguments = (*arguments, *list(code.defaults.values())[-missing:])
         values = self._kernel._arguments(self._kernel.function.__name__, names, arguments)
-        run = Run(self._global, self._local)
+        run = Run(self._global, self._local, code.language)
         finish: list[_Finish] = []
         types = self._types(values)
         values = [_split(value) for value in values]

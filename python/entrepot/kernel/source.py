@@ -24,15 +24,19 @@ _read: dict[tuple[str, CodeType], tuple[str, int]] = {}
 
 @dataclass(frozen=True)
 class SourceLanguage:
-    """A kernel language: its rules for types, and its names.
+    """A kernel language: its rules for types, and its words.
 
     ``typing`` is "numpy" for the rules of docs/kernels/types.md, and "numba" for Numba's. Messages
     name functions of ``entrepot.kernel``; ``spellings`` maps these names to the language's own.
+    ``terms`` maps other words, such as "work-item". The first term that fits is replaced. With
+    ``x_first`` tuples of the index space begin with the fastest dimension.
     """
 
     name: str
     typing: Literal["numpy", "numba"] = "numpy"
     spellings: dict[str, str] = field(default_factory=dict)
+    terms: dict[str, str] = field(default_factory=dict)
+    x_first: bool = False
 
 
 _OWN = SourceLanguage("entrepot.kernel")

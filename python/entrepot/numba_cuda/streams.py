@@ -155,6 +155,10 @@ def queue_of(stream: Any) -> Queue | None:
         return stream
     if stream is None or (isinstance(stream, int) and stream == 0):
         return None
+    if isinstance(stream, (str, float, tuple, list)):
+        raise TypeError(
+            f"a stream is what cuda.stream() makes, or 0 for the default one, not {stream!r}"
+        )
     return external_stream(stream).queue
 
 

@@ -59,7 +59,10 @@ def _matching(name: str, loops: list[Loop], values: list[Any]) -> int:
         if all(map(_casts, values, _dtypes_of(loop))):
             return place
     types = ", ".join(str(np.dtype(str(each.dtype))) for each in values)
-    raise TypeError(f"{name}() has no signature for ({types}) without a loss")
+    raise TypeError(
+        f"{name}() has no signature for ({types}) without a loss: add one, or convert the "
+        "arguments by astype()"
+    )
 
 
 def _casts(value: Any, dtype: np.dtype[Any]) -> bool:

@@ -445,7 +445,7 @@ private:
                      std::span<const Node *const> arguments);
     Value constant_array(const Node &node, std::span<const Node *const> arguments);
     Value array_value(ir::RootId root, Position at) const;
-    std::vector<std::int64_t> shape_of(const Node &node);
+    std::vector<std::int64_t> shape_of(const Node &node, bool is_local = false);
     static StructTypePtr struct_type_of(const Node &node);
     void fill_with_zeros(const View &array, Position at);
     bool known_truth(const Node &node, const std::string &what);

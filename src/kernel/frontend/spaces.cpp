@@ -75,24 +75,29 @@ bool can_be_converted(Dtype dtype) { return !is_float(dtype) || dtype.bits >= 32
 
 }  // namespace
 
-std::vector<std::int64_t> Lowering::shape_of(const Node &node) {
+std::vector<std::int64_t> Lowering::shape_of(const Node &node, bool is_local) {
     const Value value = value_after_effects(node);
     std::vector<Value> items = value.kind == Value::Kind::tuple ? value.items : std::vector{value};
     std::vector<std::int64_t> shape;
     std::int64_t count = 1;
-    for (const Value &item : items) {
+    for (std::size_t place = 0; place < items.size(); ++place) {
+        const Value &item = items[place];
+        // A value may be at another place than its use, as the parameter of which it is an extent.
+        const Position at = node.operands.size() == items.size() && value.kind == Value::Kind::tuple
+                                ? node.operands[place]->at
+                                : node.at;
         const auto extent = item.is_scalar() ? build::constant_of(item.expression) : std::nullopt;
         if (!extent)
-            refuse(
-                item.at.line ? item.at : node.at,
-                "a shape is known when compiled: write integer literals or captured constants, "
-                "not " +
-                    item.type_name() +
-                    "; local memory whose size is known at the launch only is an argument: give " +
-                    named("LocalAccessor(shape, dtype)") + " there");
+            refuse(at,
+                   "a shape is known when compiled: write integer literals or captured constants, "
+                   "not " +
+                       item.type_name() +
+                       (is_local ? "; where it is known at the launch only, use " +
+                                       named("an argument LocalAccessor(shape, dtype)")
+                                 : ""));
         if (*extent < 1 || __builtin_mul_overflow(count, *extent, &count) ||
             count > std::int64_t{1} << 40)
-            refuse(item.at.line ? item.at : node.at,
+            refuse(at,
                    sentence_of("an extent of ", *extent, " cannot be; write one of at least 1"));
         shape.push_back(*extent);
     }
@@ -116,7 +121,7 @@ Value Lowering::call_array(const FunctionRow &row, const Node &node,
     root.type.kind = Type::Kind::array;
     root.type.space = is_local ? Space::local : Space::private_;
     root.type.contiguous = true;
-    root.type.shape = shape_of(*arguments[0]);
+    root.type.shape = shape_of(*arguments[0], is_local);
     root.type.ndim = static_cast<std::uint32_t>(root.type.shape.size());
     const bool fills = !is_local && arguments[2] && known_truth(*arguments[2], "fill_zeros");
     if (const StructTypePtr type = struct_type_of(*arguments[1])) {

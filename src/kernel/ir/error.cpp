@@ -1,7 +1,10 @@
 // CompileError: a message with its position in the source.
 #include "kernel/ir/error.hpp"
+#include <entrepot/core/assert.hpp>
+#include <entrepot/core/layout.hpp>
 
 #include <algorithm>
+#include <vector>
 
 namespace entrepot::kernel {
 
@@ -57,20 +60,37 @@ std::string calls_to(const ir::Place &place) {
 std::string named(std::string_view name) { return begin_name + std::string(name) + end_name; }
 
 std::string in_language_of(const Source &function, std::string_view message) {
+    static const Wording own;
+    const Wording &wording = function.wording ? *function.wording : own;
     std::string text;
-    while (true) {
-        const std::size_t begin = message.find(begin_name);
-        text += message.substr(0, begin);
-        if (begin == message.npos)
-            return text;
-        const std::size_t end = message.find(end_name, begin);
-        const std::string_view name = message.substr(begin + 1, end - begin - 1);
-        const auto spelling = function.spellings ? function.spellings->find(name)
-                                                 : decltype(function.spellings->end()){};
-        text +=
-            function.spellings && spelling != function.spellings->end() ? spelling->second : name;
-        message.remove_prefix(end + 1);
+    while (!message.empty()) {
+        if (message.front() == begin_name) {
+            const std::size_t end = message.find(end_name);
+            ENTREPOT_ASSERT(end != message.npos);
+            const std::string_view name = message.substr(1, end - 1);
+            const auto found = wording.names.find(name);
+            text += found == wording.names.end() ? name : found->second;
+            message.remove_prefix(end + 1);
+            continue;
+        }
+        const auto term = std::ranges::find_if(
+            wording.terms, [&](const auto &each) { return message.starts_with(each.first); });
+        if (term == wording.terms.end()) {
+            text += message.front();
+            message.remove_prefix(1);
+        } else {
+            text += term->second;
+            message.remove_prefix(term->first.size());
+        }
     }
+    return text;
+}
+
+std::string indices_in_language_of(const Source &function, std::span<const std::int64_t> indices) {
+    std::vector<std::int64_t> ordered(indices.begin(), indices.end());
+    if (function.wording && function.wording->x_first)
+        std::ranges::reverse(ordered);
+    return tuple_text(ordered);
 }
 
 std::string_view Source::line(std::int32_t number) const {

@@ -4,6 +4,8 @@
 #include "kernel/ir/source.hpp"
 #include <entrepot/core/error.hpp>
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,8 +14,11 @@ namespace entrepot::kernel {
 // A name of the language in a message, as in "write " + named("barrier()"). The message is shown
 // in the words of the function that it is about.
 std::string named(std::string_view name);
-// The message with each name as the language of the function spells it.
+// The message with the names and terms of the function's language. A term is no identifier, so that
+// it is not part of a name that the message quotes.
 std::string in_language_of(const Source &function, std::string_view message);
+// A tuple of the index space, given the slowest dimension first, in the order of the language.
+std::string indices_in_language_of(const Source &function, std::span<const std::int64_t> indices);
 
 // Error in a kernel, of kind `kernel`, with this message:
 //

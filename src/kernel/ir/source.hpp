@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace entrepot::kernel {
@@ -22,6 +23,15 @@ struct Position {
 // Rules for the types of results: NumPy's with weak literals (docs/kernels/types.md), or Numba's.
 enum class Typing : std::uint8_t { numpy, numba };
 
+// Words of another kernel language, for messages about its functions.
+struct Wording {
+    std::map<std::string, std::string, std::less<>> names;  // of what named() encloses
+    // Terms, as "work-item". The first one that a place of the text begins with is replaced, so
+    // that longer ones stand first.
+    std::vector<std::pair<std::string, std::string>> terms;
+    bool x_first = false;  // tuples of the index space begin with the fastest dimension
+};
+
 // A Python function, as messages show it.
 struct Source {
     std::string name;
@@ -29,8 +39,7 @@ struct Source {
     std::string source;  // the text from line first_line on
     std::int32_t first_line = 1;
     Typing typing = Typing::numpy;
-    // Names in messages that another kernel language spells differently, with its own; null: none.
-    std::shared_ptr<const std::map<std::string, std::string, std::less<>>> spellings = nullptr;
+    std::shared_ptr<const Wording> wording = nullptr;  // null: entrepot.kernel's own
 
     // Returns: the line without its end; empty if the source does not have it.
     std::string_view line(std::int32_t number) const;

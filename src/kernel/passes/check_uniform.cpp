@@ -5,10 +5,18 @@
 #include "kernel/passes/uniform.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace entrepot::kernel {
 
 namespace {
+
+std::string remedy_for(const Divergent &divergent, std::string_view among) {
+    if (divergent.has_returned)
+        return "in place of the return before it, put the accesses under a condition";
+    return sentence_of("move it out of the condition, or make the condition the same for the ",
+                       among);
+}
 
 void check_grid_barriers(const ir::Module &module) {
     const ir::Function &kernel = module.kernel();
@@ -18,8 +26,8 @@ void check_grid_barriers(const ir::Module &module) {
                 throw CompileError(
                     {&kernel, statement.inlined.get(), statement.at},
                     "this barrier of all groups may not be reached by all work-items of the "
-                    "launch, which then would wait forever; move it out of the condition, or make "
-                    "the condition the same for the launch",
+                    "launch, which then would wait forever; " +
+                        remedy_for(*divergence, "launch"),
                     *divergence, "this may differ between work-items");
         });
 }
@@ -46,8 +54,8 @@ void check_uniform(const ir::Module &module) {
                                     : is_group ? "group function"
                                                : "tile operation") +
                                    " may not be reached by all work-items of a group, which then "
-                                   "would wait forever; move it out of "
-                                   "the condition, or make the condition the same for the group",
+                                   "would wait forever; " +
+                                   remedy_for(*divergence, "group"),
                                *divergence, "this may differ between work-items");
         });
 }

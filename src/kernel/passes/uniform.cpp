@@ -77,8 +77,12 @@ Uniformity::Exits Uniformity::walk(const Statement &statement, const Divergence 
         return {{}, divergence, {}};
     case Act::continue_:
         return {{}, {}, divergence};
-    case Act::return_:
-        return {divergence, {}, {}};
+    case Act::return_: {
+        Divergence returned = divergence;
+        if (returned)
+            returned->has_returned = true;
+        return {returned, {}, {}};
+    }
     default:
         return {};
     }
@@ -105,7 +109,7 @@ Divergence Uniformity::within(const Statement &statement, const Divergence &dive
         return divergence;
     for (const Expression &expression : statement.expressions)
         if (is_divergent(expression))
-            return ir::Place{&function_, statement.inlined.get(), expression.at};
+            return Divergent{{&function_, statement.inlined.get(), expression.at}};
     return {};
 }
 

@@ -12,8 +12,13 @@ namespace entrepot::kernel {
 // Set of work-items that are compared.
 enum class Among : std::uint8_t { group, launch };
 
-// Source location of the divergence; nullopt in uniform control flow.
-using Divergence = std::optional<ir::Place>;
+// Source location of a condition that differs between work-items.
+struct Divergent : ir::Place {
+    bool has_returned = false;  // those for which it holds have returned from the function
+};
+
+// The place at which work-items diverge; nullopt in uniform control flow.
+using Divergence = std::optional<Divergent>;
 
 class Uniformity {
 public:

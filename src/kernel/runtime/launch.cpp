@@ -125,7 +125,8 @@ public:
     }
     void *data() const noexcept { return memory_.data(); }
 
-    void throw_if_any(std::span<const Check> checks, const Source &kernel) const {
+    void throw_if_any(std::span<const Check> checks, const Source &kernel,
+                      std::uint32_t ndim) const {
         std::int64_t words[report_words];
         std::memcpy(words, memory_.data(), sizeof words);
         const auto [found, number, first, second, third, index, extent] = std::to_array(words);
@@ -139,10 +140,12 @@ public:
                 ? "assertion failed" + (check.message.empty() ? "" : ": " + check.message)
                 : sentence_of("index ", index, " is out of bounds for an axis of ",
                               counted(extent, "element"));
-        const std::int64_t item[] = {first, second, third};
+        std::int64_t item[] = {first, second, third};
+        if (kernel.wording && kernel.wording->x_first)
+            std::reverse(item, item + ndim);
         throw Error(check.is_assertion ? ErrorKind::assertion : ErrorKind::index, source.file, ":",
-                    check.at.line, ": ", what, ", in work-item ", tuple_text(item), " of kernel '",
-                    kernel.name, "'",
+                    check.at.line, ": ", what, in_language_of(kernel, ", in work-item "),
+                    tuple_text(item), " of kernel '", kernel.name, "'",
                     source_line(source, check.at.line, static_cast<std::size_t>(check.at.column)));
     }
 
@@ -152,28 +155,30 @@ private:
 
 // ------------------------------------------------------- indices that every work-item uses
 
-std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
+std::string text_of(const Source &source, const std::uint64_t (&extents)[3], std::uint32_t ndim) {
     std::int64_t numbers[3];
     std::ranges::copy(extents, numbers);
-    return tuple_text({numbers, ndim});
+    return indices_in_language_of(source, {numbers, ndim});
 }
 
 // Text for an access that every work-item makes, such as "offset 9 is out of bounds for 'a', which
 // has 8 elements".
 template <class... Place>
-std::string out_of_bounds(const char *what, std::int64_t value, std::string_view array,
-                          std::int64_t count, const ep_range &asked, const Place &...place) {
+std::string out_of_bounds(const Source &source, const char *what, std::int64_t value,
+                          std::string_view array, std::int64_t count, const ep_range &asked,
+                          const Place &...place) {
     return sentence_of(what, ' ', value, " is out of bounds for ", place..., '\'', array,
-                       "', which has ", count, count == 1 ? " element" : " elements",
-                       "; every work-item of the range ", text_of(asked.global, asked.ndim));
+                       "', which has ", count, count == 1 ? " element" : " elements", "; every ",
+                       in_language_of(source, "work-item of the range "),
+                       text_of(source, asked.global, asked.ndim));
 }
 
 [[noreturn, gnu::cold]] void refuse(const Reach::Axis &axis, std::int64_t index,
                                     std::int64_t extent, const syntax::Function &function,
                                     const ep_range &asked) {
     throw Error(ErrorKind::index, function.file, ":", axis.at.line, ": ",
-                out_of_bounds("index", index, function.parameters[axis.argument].name, extent,
-                              asked, "axis ", axis.axis, " of "),
+                out_of_bounds(function, "index", index, function.parameters[axis.argument].name,
+                              extent, asked, "axis ", axis.axis, " of "),
                 " makes this access: launch fewer, or guard it with a condition",
                 source_line(function, axis.at.line, static_cast<std::size_t>(axis.at.column)));
 }
@@ -228,11 +233,13 @@ Dependence dependence_of(const ir::Expression &index) {
 // Says which work-items make the access, and what to change.
 std::string remedy(const CertainAccess &access, const ep_range &asked, const ep_range &chosen) {
     if (dependence_of(access.index).on_groups)
-        return sentence_of(", in groups of ", text_of(chosen.local, chosen.ndim),
-                           has_local_range(asked)
-                               ? ", makes this access: give a smaller local range"
-                               : " that the runtime chose, makes this access: give a local range",
-                           ", make the array larger");
+        return in_language_of(
+            *access.source,
+            sentence_of(", in groups of ", text_of(*access.source, chosen.local, chosen.ndim),
+                        has_local_range(asked)
+                            ? ", makes this access: give a smaller local range"
+                            : " that the runtime chose, makes this access: give a local range",
+                        ", make the array larger"));
     if (access.array.space == Space::local)
         return in_language_of(*access.source, " makes this access: index local memory by " +
                                                   named("get_local_id") + ", launch fewer");
@@ -245,9 +252,10 @@ std::string remedy(const CertainAccess &access, const ep_range &asked, const ep_
     const std::string &name = access.array.name;
     throw Error(
         ErrorKind::index, access.source->file, ":", access.at.line, ": ",
-        access.axis ? out_of_bounds("index", value, name, layout.shape()[*access.axis], asked,
-                                    "axis ", *access.axis, " of ")
-                    : out_of_bounds("offset", value, name, layout.size(), asked),
+        access.axis
+            ? out_of_bounds(*access.source, "index", value, name, layout.shape()[*access.axis],
+                            asked, "axis ", *access.axis, " of ")
+            : out_of_bounds(*access.source, "offset", value, name, layout.size(), asked),
         remedy(access, asked, chosen), ", or guard it with a condition",
         source_line(*access.source, access.at.line, static_cast<std::size_t>(access.at.column)));
 }
@@ -390,7 +398,14 @@ Queue::Position launch(const Specialization &made, const syntax::Function &funct
         if (made.compiled.is_cooperative) [[unlikely]]
             return launch_together(made, queue, range, threads, arguments, memory);
         const Parameters parameters(made, arguments, range, group, memory);
-        return launch(made.kernel, queue, threads, parameters.given(), parameters.uses());
+        try {
+            return launch(made.kernel, queue, threads, parameters.given(), parameters.uses());
+        } catch (const Error &error) {
+            // The device knows kernels by their names, and not the language of their source.
+            if (!function.wording || error.kind() != ErrorKind::kernel)
+                throw;
+            throw Error(error.kind(), in_language_of(function, error.what()));
+        }
     };
     if (!made.reports) [[likely]] {
         const Queue::Position position = submit({});
@@ -401,7 +416,7 @@ Queue::Position launch(const Specialization &made, const syntax::Function &funct
     const Report report(queue);
     const Queue::Position position = submit({report.data(), nullptr});
     queue.wait_at(position);
-    report.throw_if_any(made.compiled.checks, function);
+    report.throw_if_any(made.compiled.checks, function, range.ndim);
     return position;
 }
 

@@ -1,5 +1,6 @@
 #include "kernel/runtime/specialization.hpp"
 #include "kernel/compiler.hpp"
+#include "kernel/ir/error.hpp"
 #include "kernel/passes/coarsen.hpp"
 
 #include <algorithm>
@@ -22,8 +23,8 @@ void check_local_memory(const Compiled &compiled, const syntax::Function &functi
                         const Device &device) {
     if (compiled.local_bytes > device.info().local_memory)
         throw Error(ErrorKind::kernel, "kernel '", function.name, "' needs ", compiled.local_bytes,
-                    " bytes of local memory, and ", device, " has ", device.info().local_memory,
-                    " for each work-group");
+                    in_language_of(function, " bytes of local memory, and "), device, " has ",
+                    device.info().local_memory, in_language_of(function, " for each work-group"));
 }
 
 bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {

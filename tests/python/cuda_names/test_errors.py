@@ -272,6 +272,7 @@ def refusal_of(function, *arguments, threads=4, simulated=False):
         launch[1, threads](*arguments)
     message = str(raised.value)
     assert "\x02" not in message
+    assert not re.search("work-(item|group)|sub-group|LocalAccessor", message)
     assert "entrepot.kernel" not in message
     return message
 
@@ -331,6 +332,124 @@ def test_simulated_race_names_the_functions_of_cuda():
 
     message = refusal_of(wrong, np.zeros(4), simulated=True)
     assert "put cuda.syncthreads() between the two" in message
+
+
+def test_barrier_under_a_condition_speaks_of_threads_and_blocks():
+    def wrong(a):
+        if cuda.threadIdx.x < 3:
+            cuda.syncthreads()
+
+    message = refusal_of(wrong, np.zeros(1))
+    assert "may not be reached by all threads of a block" in message
+    assert "this may differ between threads" in message
+
+
+def test_return_before_a_barrier_says_to_use_a_condition():
+    def wrong(a):
+        i = cuda.grid(1)
+        if i >= a.size:
+            return
+        cuda.syncthreads()
+        a[i] = 1
+
+    message = refusal_of(wrong, np.zeros(1))
+    assert "in place of the return before it, put the accesses under a condition" in message
+    assert "if i >= a.size:" in message
+
+
+def test_shape_of_shared_memory_shows_its_use():
+    def wrong(a):
+        held = cuda.shared.array(a.size, "float32")
+        a[0] = held[0]
+
+    message = refusal_of(wrong, np.zeros(1))
+    assert "use cuda.shared.array(0, dtype), and give its bytes" in message
+    assert "        held = cuda.shared.array(a.size" not in message
+    assert message.splitlines()[-1].count("^") == len("a.size")
+
+
+def test_too_much_shared_memory_speaks_of_a_block():
+    def wrong(a):
+        held = cuda.shared.array(10_000_000, "float32")
+        held[cuda.threadIdx.x] = 1
+        cuda.syncthreads()
+        a[cuda.threadIdx.x] = held[cuda.threadIdx.x]
+
+    message = refusal_of(wrong, np.zeros(4))
+    assert "the kernel's shared memory is 40000000 bytes" in message
+    assert "a block of the device has" in message
+
+
+def test_index_out_of_bounds_has_x_first(device):
+    @cuda.jit
+    def wrong(a):
+        x, y = cuda.grid(2)
+        a[y, x] = 1
+
+    with pytest.raises(IndexError, match=r"every thread of a launch of \(8, 6\) makes"):
+        wrong[(2, 2), (4, 3)](cuda.to_device(np.zeros((4, 4))))
+
+
+def test_checked_index_names_the_thread_with_x_first(device):
+    @cuda.jit(debug=True, opt=False)
+    def wrong(a, places):
+        x, y = cuda.grid(2)
+        if x == 2 and y == 1:
+            a[places[0]] = 1
+
+    with pytest.raises(IndexError, match=r"in thread \(2, 1, 0\) of kernel"):
+        wrong[1, (4, 3)](cuda.to_device(np.zeros(3)), cuda.to_device(np.array([3])))
+
+
+def test_simulated_index_names_the_thread_with_x_first():
+    def wrong(a):
+        x, y = cuda.grid(2)
+        a[x, y] = 1
+
+    message = refusal_of(wrong, np.zeros((4, 2)), threads=(4, 3), simulated=True)
+    assert "thread (0, 2) of block (0, 0)" in message
+
+
+def test_simulated_divergence_speaks_of_threads_and_blocks():
+    def wrong(a):
+        if cuda.threadIdx.x < 3:
+            cuda.syncthreads()
+
+    message = refusal_of(wrong, np.zeros(1), simulated=True)
+    assert "thread (0,) of block (0,) and 2 more waits at the barrier" in message
+    assert "all of a block or warp have to come" in message
+
+
+@pytest.mark.sycl
+def test_block_that_is_too_large_speaks_of_threads():
+    with (
+        ep.device_context("opencl:cpu"),
+        pytest.raises(ep.KernelError, match=r"a block of \d+ threads.* launch smaller blocks"),
+    ):
+        fill[1, 1 << 20](cuda.to_device(np.zeros(3)), 1)
+
+
+def test_dynamic_memory_that_is_too_large_is_shared_memory(device):
+    @cuda.jit
+    def wrong(a):
+        held = cuda.shared.array(0, float32)
+        held[cuda.threadIdx.x] = 1
+        cuda.syncthreads()
+        a[cuda.threadIdx.x] = held[cuda.threadIdx.x]
+
+    with pytest.raises(ep.KernelError, match=r"needs \d+ bytes of shared memory"):
+        wrong[1, 4, 0, 100_000_000](cuda.to_device(np.zeros(4)))
+
+
+def test_terms_that_begin_with_others_stand_first():
+    terms = list(NUMBA_CUDA.terms)
+    for place, term in enumerate(terms):
+        assert not any(term.startswith(earlier) for earlier in terms[:place])
+
+
+def test_stream_of_another_type_is_a_type_error():
+    with pytest.raises(TypeError, match=r"a stream is what cuda\.stream\(\) makes"):
+        fill[1, 1, "s"](np.zeros(1), 1)
 
 
 def test_names_in_messages_have_spellings_of_cuda():

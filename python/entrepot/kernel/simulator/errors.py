@@ -12,8 +12,7 @@ from ..source import SourceLanguage, shown_path
 
 #: A global of simulated code, by which its frames are recognized: the language of its source.
 MARK = "__ep_simulated__"
-
-_NAMES = re.compile("\x02(.*?)\x03")
+_OWN = SourceLanguage("entrepot.kernel")
 
 
 def named(name: str) -> str:
@@ -24,7 +23,14 @@ def named(name: str) -> str:
 
 
 def _in_language(message: str, language: SourceLanguage) -> str:
-    return _NAMES.sub(lambda found: language.spellings.get(found[1], found[1]), message)
+    terms = re.compile("|".join(["\x02(.*?)\x03", *map(re.escape, language.terms)]))
+
+    def word(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return language.terms[found[0]]
+        return language.spellings.get(found[1], found[1])
+
+    return terms.sub(word, message)
 
 
 class IndexKernelError(KernelError, IndexError):
@@ -51,16 +57,20 @@ def _frame_of_kernel() -> FrameType:
 
 
 def refusal(
-    file: str, line: int, message: str, kind: type[KernelError] = KernelError
+    file: str,
+    line: int,
+    message: str,
+    kind: type[KernelError] = KernelError,
+    language: SourceLanguage = _OWN,
 ) -> KernelError:
-    """An error in the compiler's form: place, message, source line."""
+    """An error in the compiler's form: place, message in the words of the language, source line."""
     source = linecache.getline(file, line).strip()
-    return kind(f"{shown_path(file)}:{line}: {message}" + (f"\n    {source}" if source else ""))
+    shown = f"{shown_path(file)}:{line}: {_in_language(message, language)}"
+    return kind(shown + (f"\n    {source}" if source else ""))
 
 
 def refuse(message: str, kind: type[KernelError] = KernelError) -> KernelError:
     """An error at the current line of the kernel, in the words of its language."""
     frame = _frame_of_kernel()
-    language = frame.f_globals.get(MARK, SourceLanguage("entrepot.kernel"))
-    shown = _in_language(message, language)
-    return refusal(frame.f_code.co_filename, frame.f_lineno, shown, kind)
+    language = frame.f_globals.get(MARK, _OWN)
+    return refusal(frame.f_code.co_filename, frame.f_lineno, message, kind, language)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..source import SourceLanguage
 from . import arithmetic
 from .errors import refusal
 
@@ -68,7 +69,7 @@ class Group:
 class Item:
     """A work-item."""
 
-    __slots__ = ("global_id", "group", "lane", "local_id", "sub_group")
+    __slots__ = ("global_id", "group", "lane", "local_id", "sub_group", "x_first")
 
     def __init__(
         self,
@@ -76,13 +77,18 @@ class Item:
         sub_group: SubGroup,
         global_id: tuple[Any, ...],
         local_id: tuple[Any, ...],
+        x_first: bool,
     ) -> None:
         self.group, self.sub_group = group, sub_group
+        self.x_first = x_first  # the order of messages
         self.lane = len(sub_group.items)  # its number in the sub-group
         self.global_id, self.local_id = global_id, local_id
 
     def __str__(self) -> str:
-        return f"work-item {tuple(map(int, self.global_id))} of group {self.group.identity}"
+        item, group = tuple(map(int, self.global_id)), self.group.identity
+        if self.x_first:
+            item, group = item[::-1], group[::-1]
+        return f"work-item {item} of group {group}"
 
 
 #: A group that runs: yields the barriers of all groups at which it waits.
@@ -95,7 +101,13 @@ class Run:
     item: Item
     epoch = 0  # barriers of all groups passed
 
-    def __init__(self, global_range: Sequence[int], local_range: Sequence[int]) -> None:
+    def __init__(
+        self,
+        global_range: Sequence[int],
+        local_range: Sequence[int],
+        language: SourceLanguage,
+    ) -> None:
+        self.language = language
         self.global_range, self.local_range = tuple(global_range), tuple(local_range)
         self.group_range = tuple(
             items // each for items, each in zip(global_range, local_range, strict=True)
@@ -117,7 +129,7 @@ class Run:
                 run = self._run_group(started)
                 waiting[run] = next(run, None)
         while any(waiting.values()):
-            _require_all_at_one_barrier(list(waiting.values()))
+            _require_all_at_one_barrier(list(waiting.values()), self.language)
             self.epoch += 1
             waiting = {run: next(run, None) for run in waiting}
 
@@ -132,7 +144,11 @@ class Run:
                 for each, size, own in zip(identity, self.local_range, local_id, strict=True)
             ]
             item = Item(
-                group, sub_group, tuple(map(np.int64, global_id)), tuple(map(np.int64, local_id))
+                group,
+                sub_group,
+                tuple(map(np.int64, global_id)),
+                tuple(map(np.int64, local_id)),
+                self.language.x_first,
             )
             sub_group.items.append(item)
             group.items.append(item)
@@ -146,7 +162,7 @@ class Run:
         while any(at.values()):
             answers = _answers(at)
             if not answers:
-                raise _divergence(at)
+                raise _divergence(at, self.language)
             first = at[next(iter(answers))]
             if first is not None and first.scope == "device":
                 yield first
@@ -202,7 +218,7 @@ def _pass_barrier(item: Item, barrier: Meeting) -> None:
     item.group.global_epoch += bool(barrier.fences & GLOBAL_FENCE)
 
 
-def _require_all_at_one_barrier(meetings: list[Meeting | None]) -> None:
+def _require_all_at_one_barrier(meetings: list[Meeting | None], language: SourceLanguage) -> None:
     """Raises KernelError if a group has ended, or waits at another barrier of all groups."""
     first = next(meeting for meeting in meetings if meeting is not None)
     others = sum(meeting is None or meeting.place != first.place for meeting in meetings)
@@ -211,10 +227,11 @@ def _require_all_at_one_barrier(meetings: list[Meeting | None]) -> None:
             *first.place,
             f"divergent barrier: {len(meetings) - others} of {len(meetings)} groups wait at the "
             f"{first}, and the others do not come to it; all groups have to, or none",
+            language=language,
         )
 
 
-def _divergence(at: dict[Item, Meeting | None]) -> Exception:
+def _divergence(at: dict[Item, Meeting | None], language: SourceLanguage) -> Exception:
     """The error if no work-item can continue."""
     places: dict[str, list[Item]] = {}
     for item, meeting in at.items():
@@ -229,6 +246,7 @@ def _divergence(at: dict[Item, Meeting | None]) -> Exception:
     return refusal(
         *waiting.place,
         f"divergent {waiting.what}: {where}; all of a group have to come to it, or none",
+        language=language,
     )
 
 
