@@ -18,6 +18,7 @@ from .._core import Array, KernelError, LocalAccessor, asarray
 from ..kernel import source
 from ..kernel.functions import DeviceFunction, KernelFunction
 from ..kernel.functions import _make as make_kernel
+from ..kernel.numba_loops import change_loops
 from ..kernel.ranges import DEFAULT_LOCAL_SIZE
 from ..kernel.signatures import kernel_signature_of, signatures_of
 from ..kernel.simulator.rewrite import names_of
@@ -247,6 +248,7 @@ class Dispatcher(DeviceFunction):
     ) -> None:
         super().__init__(function)
         source.set_language(function, NUMBA_CUDA)
+        change_loops(function)
         cg.change_syncs(function)
         self.py_func = function
         self._options, self._is_device, self._signatures = options, device, signatures

@@ -56,7 +56,7 @@ GROUPS = (
             "compile_ptx": _SOURCE,
             "compile_ptx_for_current_device": _SOURCE,
             "compile_all": _SOURCE,
-            "literal_unroll": "a loop goes over range(…): write a kernel for each tuple",
+            "literal_unroll": "a loop goes over a tuple of numbers without it",
         },
     ),
     Group(

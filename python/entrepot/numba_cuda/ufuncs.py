@@ -14,6 +14,7 @@ from .._core import Array, Dtype, asarray, copy, empty
 from ..kernel.elementwise import Vectorized
 from ..kernel.functions import DeviceFunction, KernelFunction, kernel
 from ..kernel.language import get_global_id
+from ..kernel.numba_loops import change_loops
 from ..kernel.reduction import reduce as make_reduction
 from ..kernel.signatures import Signature, signature_of
 from ..kernel.source import make, set_language
@@ -33,6 +34,7 @@ def _function_of(function: Any, what: str) -> FunctionType:
         raise TypeError(f"{what}() takes a Python function, not {function!r}")
     if inner is function:
         set_language(inner, NUMBA_CUDA)
+        change_loops(inner)
     return inner
 
 

@@ -13,6 +13,7 @@ from .._core import Event, KernelError
 from ..kernel import functions
 from ..kernel.functions import DeviceFunction, KernelFunction
 from ..kernel.language import Item
+from ..kernel.numba_loops import change_loops
 from ..kernel.number_types import ArrayType
 from ..kernel.ranges import NdRange, Range
 from ..kernel.signatures import Signature, kernel_signature_of
@@ -152,6 +153,7 @@ def _with_item(function: FunctionType) -> FunctionType:
 def _made(function: FunctionType, chosen: dict[str, Any]) -> Kernel:
     remember(function)
     set_language(function, NUMBA_DPEX)
+    change_loops(function)
     debug = chosen.get("debug", os.environ.get("ENTREPOT_KERNEL_DEBUG", "0") not in ("", "0"))
     made = Kernel(function, signatures=chosen.get("signatures"), debug=debug)
     made._chosen = chosen
@@ -282,6 +284,7 @@ def device_func(function_or_signature: Any = None, **options: Any) -> Any:
 def _device_function(function: FunctionType) -> DeviceFunction:
     made = functions.func(function)
     set_language(function, NUMBA_DPEX)
+    change_loops(function)
     return made
 
 

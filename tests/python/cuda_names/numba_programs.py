@@ -22,7 +22,7 @@ from numba import cuda
 import entrepot
 import entrepot.kernel
 
-MODULES = ("elementwise_programs", "shared_memory_programs", "grid_programs")
+MODULES = ("elementwise_programs", "shared_memory_programs", "grid_programs", "loops")
 
 
 class Runner:

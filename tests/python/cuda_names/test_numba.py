@@ -12,13 +12,14 @@ import pytest
 from cuda_names import (
     test_elementwise_programs,
     test_grid_programs,
+    test_loops,
     test_shared_memory_programs,
 )
 from support.processes import output_of
 
 pytestmark = pytest.mark.numpy
 
-MODULES = (test_elementwise_programs, test_shared_memory_programs, test_grid_programs)
+MODULES = (test_elementwise_programs, test_shared_memory_programs, test_grid_programs, test_loops)
 
 
 @pytest.mark.numba
@@ -38,4 +39,4 @@ def test_programs_have_the_same_results_by_numba():
         if name.startswith("test_") and list(inspect.signature(test).parameters) == ["runner"]
     ]
     assert said.split() == expected
-    assert len(expected) >= 24
+    assert len(expected) >= 32
