@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 namespace entrepot::python {
 namespace {
 
-constexpr DpexObjects::Method item_methods[] = {
+constexpr DpexObjects::Method item_rows[] = {
     {"get_id", "get_global_id", nullptr},
     {"get_linear_id", "get_global_id", "get_global_size"},
     {"get_range", "get_global_size", nullptr},
@@ -21,7 +22,7 @@ constexpr DpexObjects::Method item_methods[] = {
     {"get_local_linear_range", "get_local_size", "get_local_size"},
 };
 
-constexpr DpexObjects::Method group_methods[] = {
+constexpr DpexObjects::Method group_rows[] = {
     {"get_group_id", "get_group_id", nullptr},
     {"get_group_linear_id", "get_group_id", "get_num_groups"},
     {"get_group_range", "get_num_groups", nullptr},
@@ -29,6 +30,13 @@ constexpr DpexObjects::Method group_methods[] = {
     {"get_local_range", "get_local_size", nullptr},
     {"get_local_linear_range", "get_local_size", "get_local_size"},
 };
+
+std::vector<std::string> names_of(std::span<const DpexObjects::Method> rows) {
+    std::vector<std::string> names;
+    for (const DpexObjects::Method &row : rows)
+        names.emplace_back(row.name);
+    return names;
+}
 
 struct AtomicRow {
     std::string_view method;
@@ -62,27 +70,31 @@ const char *DpexObjects::description(const std::string &name) const {
 }
 
 const DpexObjects::Method *DpexObjects::group_method(std::string_view method) {
-    const Method *const found = std::ranges::find(group_methods, method, &Method::name);
-    return found == std::end(group_methods) ? nullptr : found;
+    const Method *const found = std::ranges::find(group_rows, method, &Method::name);
+    return found == std::end(group_rows) ? nullptr : found;
 }
 
 const DpexObjects::Method *DpexObjects::method(const std::string &name,
                                                std::string_view method) const {
     if (classes_.at(name) != Class::item)
         return group_method(method);
-    const Method *const found = std::ranges::find(item_methods, method, &Method::name);
-    return found == std::end(item_methods) ? nullptr : found;
+    const Method *const found = std::ranges::find(item_rows, method, &Method::name);
+    return found == std::end(item_rows) ? nullptr : found;
 }
 
 bool DpexObjects::is_item_method(std::string_view method) {
     return returns_group(method) ||
-           std::ranges::find(item_methods, method, &Method::name) != std::end(item_methods);
+           std::ranges::find(item_rows, method, &Method::name) != std::end(item_rows);
 }
 
 const DpexObjects::Atomic *DpexObjects::atomic(const std::string &name) const {
     const auto found = atomics_.find(name);
     return found == atomics_.end() ? nullptr : &found->second;
 }
+
+std::vector<std::string> DpexObjects::item_methods() { return names_of(item_rows); }
+
+std::vector<std::string> DpexObjects::group_methods() { return names_of(group_rows); }
 
 std::vector<std::string> DpexObjects::atomic_methods() {
     std::vector<std::string> methods;
@@ -97,7 +109,7 @@ std::string DpexObjects::argument_name(const std::string &keyword) {
 }
 
 const DpexObjects::Method *DpexObjects::local_linear_id() {
-    return std::ranges::find(item_methods, "get_local_linear_id", &Method::name);
+    return std::ranges::find(item_rows, "get_local_linear_id", &Method::name);
 }
 
 const char *DpexObjects::atomic_function(std::string_view method) {

@@ -52,6 +52,8 @@ public:
     // True if this method of an item returns its group.
     static bool returns_group(std::string_view method) { return method == "get_group"; }
     static bool is_item_method(std::string_view method);
+    static std::vector<std::string> item_methods();
+    static std::vector<std::string> group_methods();
     // Function for a method of an atomic reference; nullptr if unknown.
     static const char *atomic_function(std::string_view method);
     static std::vector<std::string> atomic_methods();

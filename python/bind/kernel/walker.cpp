@@ -1142,7 +1142,11 @@ NodePtr Walker::call_of_dpex_object(PyObject *node, PyObject *callee) {
     if (!found)
         refuse(callee,
                sentence_of(is_group_call ? "a work-group" : dpex_objects_.description(object),
-                           " has no method '", method, "'"));
+                           " has no method '", method, "'",
+                           did_you_mean(method, is_group_call || dpex_objects_.class_of(object) ==
+                                                                     DpexObjects::Class::group
+                                                    ? DpexObjects::group_methods()
+                                                    : DpexObjects::item_methods())));
     if (found->linear_sizes && !arguments.empty())
         refuse(callee,
                sentence_of("'", method, "' takes no arguments: it is of all dimensions together"));

@@ -38,8 +38,15 @@ from .types import (
     without_items,
 )
 
-#: Its names are those of ``entrepot.kernel``, and its types those of Numba.
-NUMBA_DPEX = SourceLanguage("numba-dpex", "numba")
+#: Messages have the names of ``entrepot.kernel``, which numba-dpex 0.21 has too, but for these.
+_SPELLINGS = {
+    "@entrepot.kernel.func": "@device_func",
+    "@func": "@device_func",
+    "@func functions": "functions with @device_func",
+    "private.array()": "PrivateArray()",
+    "private.array(shape, dtype)": "PrivateArray(shape, dtype)",
+}
+NUMBA_DPEX = SourceLanguage("numba-dpex", "numba", _SPELLINGS)
 
 #: Options of numba's compiler, which decide nothing here.
 _WITHOUT_EFFECT = frozenset(

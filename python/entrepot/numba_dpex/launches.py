@@ -138,7 +138,8 @@ def _submitted(
 
     if not isinstance(index_range, (Range, NdRange)):
         raise LaunchValueError(
-            f"call_kernel: a Range or an NdRange was expected, and {index_range!r} was given"
+            f"call_kernel: a Range or an NdRange was expected, and {index_range!r} was given: write "
+            "Range(n), or NdRange((n,), (items_of_a_group,))"
         )
     refuse_local_memory(index_range, kernel_args)
     _check_queues(kernel_fn, kernel_args)

@@ -662,3 +662,61 @@ def with_types_of_numba(item: kapi.Item, a, out):
 def test_numbers_have_the_types_of_numba(backend):
     _, out = backend.run(with_types_of_numba, 1, None, np.full(10, 201, "u1"), np.zeros(3))
     assert out.tolist() == [2010, 402, 100.5]
+
+
+@dpex.kernel
+def blurred(item: kapi.Item, a, out):
+    i = item.get_id(0)
+    total = 0.0
+    for offset in (-1, 0, 1):
+        total += a[(i + offset) % a.size]
+    for place, value in enumerate(a):
+        total += place * value
+    out[i] = total
+
+
+@every_backend
+def test_loops_go_over_tuples_and_arrays(backend):
+    a = np.arange(6.0)
+    _, out = backend.run(blurred, 6, None, a, np.zeros(6))
+    assert np.allclose(out, np.roll(a, 1) + a + np.roll(a, -1) + (np.arange(6) * a).sum())
+
+
+def message_of(function, index_range):
+    with pytest.raises(ep.KernelError) as raised:
+        dpex.call_kernel(dpex.kernel(function), index_range, ep.zeros(4, "float64", device="host"))
+    return str(raised.value)
+
+
+def test_misspelled_methods_of_items_and_groups_have_suggestions():
+    def of_item(item: kapi.Item, a):
+        a[item.get_idx(0)] = 1
+
+    def of_group(item: kapi.NdItem, a):
+        group = item.get_group()
+        a[item.get_global_id(0)] = group.get_group_idx(0)
+
+    assert "did you mean `get_id`?" in message_of(of_item, dpex.Range(4))
+    assert "did you mean `get_group_id`?" in message_of(of_group, dpex.NdRange((4,), (2,)))
+
+
+def test_messages_have_work_items_and_names_of_numba_dpex():
+    def helper(x):
+        return x
+
+    def with_helper(item: kapi.Item, a):
+        a[item.get_id(0)] = helper(1)
+
+    def with_array(item: kapi.Item, a):
+        own = np.zeros(3)
+        a[item.get_id(0)] = own[0]
+
+    assert "put @device_func before its def" in message_of(with_helper, dpex.Range(4))
+    message = message_of(with_array, dpex.Range(4))
+    assert "an array of one work-item is made by PrivateArray(shape, dtype)" in message
+
+
+@pytest.mark.parametrize("index_range", [3, (3,)])
+def test_launch_without_a_range_says_to_write_one(index_range):
+    with pytest.raises(ValueError, match=r"write Range\(n\), or NdRange"):
+        dpex.call_kernel(blurred, index_range, ep.zeros(4, "float64", device="host"))
