@@ -138,7 +138,7 @@ def _submitted(
 
     if not isinstance(index_range, (Range, NdRange)):
         raise LaunchValueError(
-            f"call_kernel: a Range or an NdRange was expected, and {index_range!r} was given: write "
+            f"call_kernel: a Range or an NdRange was expected, not {index_range!r}: write "
             "Range(n), or NdRange((n,), (items_of_a_group,))"
         )
     refuse_local_memory(index_range, kernel_args)

@@ -1,6 +1,7 @@
 // Dialects: the rows of the table.
 #include "kernel/codegen/dialects.hpp"
 
+#include "kernel/ir/numbers.hpp"
 #include "kernel/passes/vector_math.hpp"
 #include <algorithm>
 #include <stdexcept>
@@ -202,6 +203,7 @@ constexpr MathWords math_table[] = {
     {"isinf", "isinf", "isinf", "isinf", "isinf"},
     {"isfinite", "isfinite", "isfinite", "isfinite", "isfinite"},
     {"power", "pow", "pow", "pow", "pow"},
+    {"popcount", "popcount", "popcount", "__popcll", "popcountll"},
 };
 // Functions expanded in every dialect. Python's min and max define which operand is the result if
 // one is NaN; C's do not. C lacks the other functions.
@@ -576,7 +578,8 @@ std::string math_words(const DialectRow &dialect, std::string_view name, Dtype d
             return "";
     }
     const bool is_predicate = name.starts_with("is");
-    const bool is_single = dtype.bits == 32 || type_words(dialect, dtype).is_promoted();
+    const bool is_single =
+        !is_integer(dtype) && (dtype.bits == 32 || type_words(dialect, dtype).is_promoted());
     return std::string(dialect.math_prefix) + std::string(word) +
            (is_single && !is_predicate && !dialect.overloads ? "f" : "");
 }

@@ -267,35 +267,11 @@ FUNCTION T lcm_NAME(T a, T b) {
       "gcd"}},
     // The bits of the absolute value, as in NumPy.
     {For::integer,
-     host,
+     everywhere,
      {"bitwise_count", R"(
 FUNCTION unsigned char bitwise_count_NAME(T a) {
     U magnitude = a < 0 ? (U)(0 - (U)a) : (U)a;
-    return (unsigned char)__builtin_popcountll(magnitude);
-})",
-      ""}},
-    {For::integer,
-     opencl,
-     {"bitwise_count", R"(
-FUNCTION unsigned char bitwise_count_NAME(T a) {
-    U magnitude = a < 0 ? (U)(0 - (U)a) : (U)a;
-    return (unsigned char)popcount(magnitude);
-})",
-      ""}},
-    {For::integer,
-     sycl,
-     {"bitwise_count", R"(
-FUNCTION unsigned char bitwise_count_NAME(T a) {
-    U magnitude = a < 0 ? (U)(0 - (U)a) : (U)a;
-    return (unsigned char)sycl::popcount(magnitude);
-})",
-      ""}},
-    {For::integer,
-     cuda | hip,
-     {"bitwise_count", R"(
-FUNCTION unsigned char bitwise_count_NAME(T a) {
-    U magnitude = a < 0 ? (U)(0 - (U)a) : (U)a;
-    return (unsigned char)__popcll(magnitude);
+    return (unsigned char){popcount}(magnitude);
 })",
       ""}},
     {For::integer,

@@ -694,7 +694,7 @@ def test_misspelled_methods_of_items_and_groups_have_suggestions():
 
     def of_group(item: kapi.NdItem, a):
         group = item.get_group()
-        a[item.get_global_id(0)] = group.get_group_idx(0)
+        a[item.get_global_id(0)] = group.get_group_idx(0)  # type: ignore[attr-defined]
 
     assert "did you mean `get_id`?" in message_of(of_item, dpex.Range(4))
     assert "did you mean `get_group_id`?" in message_of(of_group, dpex.NdRange((4,), (2,)))

@@ -41,7 +41,7 @@ def run_in_python(kernel_fn: Callable[..., Any], index_range: Any, *kernel_args:
             kernel_fn(*([Item(index_range, index)] if takes_item else []), *kernel_args)
     else:
         raise LaunchValueError(
-            f"call_kernel: a Range or an NdRange was expected, and {index_range!r} was given: write "
+            f"call_kernel: a Range or an NdRange was expected, not {index_range!r}: write "
             "Range(n), or NdRange((n,), (items_of_a_group,))"
         )
 
