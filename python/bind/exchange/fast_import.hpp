@@ -60,7 +60,7 @@ inline FreeList<Memory::Record, has_gil ? 64 : 0> free_records;
 inline void release(Memory &&memory) noexcept {
     Memory::Record *const record = memory.record();
     if (!has_gil || !record || memory.is_shared() || !memory.is_borrowed() || record->has_uses() ||
-        exported_files::has_any()) [[unlikely]] {
+        record->pinned.load(std::memory_order_relaxed) || exported_files::has_any()) [[unlikely]] {
         const Memory last = std::move(memory);
         return;
     }
