@@ -61,6 +61,7 @@ TOPICS: dict[str, dict[str, Measured]] = {
     "idioms": {
         "idioms": alternated(idioms.pairs),
         "idioms, against Numba": alternated(idioms.numba_pairs),
+        "idioms, against C with OpenMP": alternated(idioms.openmp_pairs),
     },
     "algorithms": {
         "algorithms": alternated(algorithms.pairs),

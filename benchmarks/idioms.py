@@ -5,8 +5,13 @@ Forms of GPU programs on the host are also compared with Numba's parallel loops.
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import math
+import os
+import subprocess
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -212,6 +217,41 @@ def histogram(out, data):
 """
 
 
+#: Loops that a C programmer writes: what two threads and this machine's memory permit.
+OPENMP = """
+extern "C" void stencil(float *__restrict out, const float *__restrict a, long n) {
+    #pragma omp parallel for schedule(static)
+    for (long i = 1; i < n - 1; ++i)
+        for (long j = 1; j < n - 1; ++j)
+            out[i * n + j] = 0.25f * (a[(i - 1) * n + j] + a[(i + 1) * n + j]
+                                      + a[i * n + j - 1] + a[i * n + j + 1]);
+}
+extern "C" void axpy(float *__restrict y, const float *__restrict x, long n) {
+    #pragma omp parallel for schedule(static)
+    for (long i = 0; i < n; ++i)
+        y[i] = 2 * x[i] + y[i];
+}
+extern "C" void copy(float *__restrict out, const float *__restrict a, long n) {
+    #pragma omp parallel for schedule(static)
+    for (long i = 0; i < n; ++i)
+        out[i] = a[i];
+}
+"""
+
+
+def openmp() -> ctypes.CDLL | None:
+    """The loops above, compiled as the host's kernels are; None without OpenMP."""
+    compiler = os.environ.get("CXX", "c++").split()
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "loops.so"
+        (Path(folder) / "loops.cpp").write_text(OPENMP)
+        options = ["-O3", "-march=native", "-fopenmp", "-fPIC", "-shared"]
+        done = subprocess.run(
+            [*compiler, *options, "-o", library, Path(folder) / "loops.cpp"], check=False
+        )
+        return ctypes.CDLL(str(library)) if done.returncode == 0 else None
+
+
 def on(device: str) -> dict[str, Any]:
     """Arrays and launches for one device."""
     points = ep.asarray(
@@ -359,3 +399,61 @@ def numba_pairs() -> list[Pair]:
     assert np.array_equal(names["ours"][0].numpy(), names["theirs"][0])
     assert np.array_equal(names["counts"].numpy(), names["numba_counts"])
     return [Pair(*row, 1, names, rounds=15, rest=0.03) for row in rows]
+
+
+def openmp_pairs() -> list[Pair]:
+    """Rows against loops in C on the same arrays, which bound those of memory; none without it."""
+    loops = openmp()
+    if loops is None:
+        return []
+    a = np.random.default_rng(2).random((SIDE, SIDE), "f4")
+    images = [ep.asarray(a, copy=True) for _ in range(2)]
+    x, y = (ep.zeros(NUMBERS, "float32", device="host") for _ in range(2))
+
+    def address(array: ep.Array) -> ctypes.c_void_p:
+        return ctypes.c_void_p(array.__array_interface__["data"][0])
+
+    names: dict[str, Any] = {
+        "stencil": stencil[(SIDE, SIDE), None],
+        "strides": axpy_by_strides[ITEMS],
+        "exact": axpy[NUMBERS],
+        "images": images,
+        "x": x,
+        "y": y,
+        "n": NUMBERS,
+        "loops": loops,
+        "first": address(images[0]),
+        "second": address(images[1]),
+        "numbers": (address(y), address(x), ctypes.c_long(NUMBERS)),
+        "side": ctypes.c_long(SIDE),
+        "size": ctypes.c_long(SIDE * SIDE),
+    }
+    sweeps = f"for _ in range({SWEEPS // 2}):\n    "
+    ours = (
+        f"{sweeps}stencil(images[0], images[1]); done = stencil(images[1], images[0])\ndone.wait()"
+    )
+    rows = [
+        (
+            f"host: {SWEEPS} guarded sweeps of a 5-point stencil over {SIDE}²",
+            ours,
+            f"{sweeps}loops.stencil(first, second, side); loops.stencil(second, first, side)",
+        ),
+        (
+            f"host: {SWEEPS} sweeps of the stencil, against {SWEEPS} copies of {SIDE}²",
+            ours,
+            f"{sweeps}loops.copy(first, second, size); loops.copy(second, first, size)",
+        ),
+        (
+            f"host: a work-item for each of {NUMBERS:,} numbers",
+            "exact(x, y).wait()",
+            "loops.axpy(*numbers)",
+        ),
+        (
+            f"host: a grid stride over {NUMBERS:,} numbers",
+            "strides(x, y, n).wait()",
+            "loops.axpy(*numbers)",
+        ),
+    ]
+    for function in (loops.stencil, loops.axpy, loops.copy):
+        function.restype = None
+    return [Pair(*row, 0, names, rounds=15, rest=0.03) for row in rows]

@@ -278,7 +278,7 @@ void HostEmitter::write_wrapper(const ir::Function &kernel,
     if (local != 0)
         out_.line("extern \"C\" const long long " + name + "_local = " + std::to_string(local) +
                   ";");
-    if (grid_stride_)
+    if (grid_stride_ && !runs_neighboring_iterations())
         out_.line("extern \"C\" const long long " + name +
                   "_chunk = " + std::to_string(grid_stride_chunk) + ";");
     out_.line("");
@@ -446,6 +446,8 @@ void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::s
             local.insert(i);
     const std::string inner = "global_id" + std::to_string(dimensions() - 1);
     const auto write_loop = [&](const std::string &begin, const std::string &end) {
+        if (runs_neighboring_iterations())
+            return write_iterations(begin, end, local);
         if (grid_stride_)
             return write_grid_stride(inner, begin, end, local);
         const std::string from =
@@ -489,11 +491,46 @@ void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::s
     out_.close();
 }
 
+// True if the work-items have a share of neighboring iterations each. A bound would exclude the
+// iterations of certain work-items.
+bool HostEmitter::runs_neighboring_iterations() const {
+    return grid_stride_ && grid_stride_->has_free_order &&
+           (!guarded_ || std::ranges::all_of(guarded_->conditions, [](const ItemCondition &each) {
+               return each.kind == ItemCondition::Kind::condition;
+           }));
+}
+
+// Writes the iterations below `stop` that are the share of the work-items from `begin` to `end`.
+void HostEmitter::write_iterations(const std::string &begin, const std::string &end,
+                                   const Declarations::Variables &local) {
+    const ir::Statement &loop = *grid_stride_->loop;
+    const std::string stop = unique("stop"), size = unique("size");
+    add_once("share_begin", "// The first iteration of a work-item\n"
+                            "static long long share_begin(long long item, long long items, "
+                            "long long iterations) {\n"
+                            "    const long long longer = iterations % items;\n"
+                            "    return iterations / items * item + (item < longer ? item : "
+                            "longer);\n"
+                            "}");
+    out_.open("if (" + begin + " < " + end + ")");  // else `stop` may be undefined
+    out_.line("const long long " + stop + " = " + text(grid_stride_->stop) + ", " + size + " = " +
+              text(grid_stride_->step) + ";");
+    const auto share = [&](const std::string &item) {
+        return "share_begin(" + item + ", " + size + ", " + stop + ")";
+    };
+    const std::string counter = variables_[loop.id], last = unique("last");
+    out_.line("const long long " + last + " = " + stop + " > 0 ? " + share(end) + " : 0;");
+    out_.open("for (long long " + counter + " = " + stop + " > 0 ? " + share(begin) + " : 0; " +
+              counter + " < " + last + "; ++" + counter + ")");
+    write_iteration_body("", local);
+    out_.close();
+    out_.close();
+}
+
 // Writes iteration after iteration of the loop, each for the work-items from `begin` to `end`. The
 // base runs over the multiples of the step below `stop`.
 void HostEmitter::write_grid_stride(const std::string &inner, const std::string &begin,
-                                    const std::string &end, Declarations::Variables local) {
-    const ir::Statement &loop = *grid_stride_->loop;
+                                    const std::string &end, const Declarations::Variables &local) {
     const std::string stop = unique("stop"), base = unique("base"), left = unique("left");
     out_.open("if (" + begin + " < " + end + ")");  // else `stop` may be undefined
     out_.line("const long long " + stop + " = " + text(grid_stride_->stop) + ";");
@@ -506,16 +543,23 @@ void HostEmitter::write_grid_stride(const std::string &inner, const std::string 
     out_.line("if (" + left + " <= " + begin + ") break;");
     out_.open("for (long long " + inner + " = " + begin + "; " + inner + " < " + left + "; ++" +
               inner + ")");
+    write_iteration_body(inner + " + " + base, local);
+    out_.close();
+    out_.close();
+    out_.close();
+}
+
+// `counter`: the value of the loop's variable; empty if the variable exists.
+void HostEmitter::write_iteration_body(const std::string &counter, Declarations::Variables local) {
+    const ir::Statement &loop = *grid_stride_->loop;
     begin_iteration(loop);
-    out_.line("const long long " + variables_[loop.id] + " = " + inner + " + " + base + ";");
+    if (!counter.empty())
+        out_.line("const long long " + variables_[loop.id] + " = " + counter + ";");
     ir::Row row = grid_stride_->before;
     for (const ir::Statement &statement : loop.body)
         row.push_back(&statement);
     local.erase(loop.id);
     write_item_body(row, local, used_roots_);
-    out_.close();
-    out_.close();
-    out_.close();
 }
 
 std::optional<GridStride> HostEmitter::item_stride(const ir::Module &module,

@@ -74,7 +74,11 @@ private:
         return guarded_ ? guarded_->body : kernel.body;
     }
     void write_grid_stride(const std::string &inner, const std::string &begin,
-                           const std::string &end, Declarations::Variables local);
+                           const std::string &end, const Declarations::Variables &local);
+    void write_iterations(const std::string &begin, const std::string &end,
+                          const Declarations::Variables &local);
+    void write_iteration_body(const std::string &counter, Declarations::Variables local);
+    bool runs_neighboring_iterations() const;
     std::optional<GridStride> item_stride(const ir::Module &module, const Target &target) const;
     // Several work-items of such a loop, interleaved: host_interleave.cpp
     struct Lanes;

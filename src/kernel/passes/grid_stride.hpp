@@ -5,6 +5,9 @@
 // The order within a work-item stays. Work-items have no order among each other between two
 // barriers, and none may wait for another one, so any alternation of their iterations is valid.
 //
+// If no iteration uses what another one writes, the order within a work-item is free as well, and
+// any work-item may run any iteration. The host then runs neighboring iterations together.
+//
 // Lifetime: the result points into the statements that it was found in.
 #pragma once
 #include "kernel/ir/ir.hpp"
@@ -17,9 +20,10 @@
 namespace entrepot::kernel {
 
 struct GridStride {
-    ir::Row before;             // definitions before the loop, which read no memory
+    ir::Row before;             // definitions that the loop uses, which read no memory
     const ir::Statement *loop;  // its counter is the id plus a multiple of the step
     ir::Expression stop, step;  // the same for all work-items
+    bool has_free_order;        // any work-item may run any iteration, at any time
 };
 
 // `row`: the body of a kernel without groups. `dimension`: the fastest one.

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+import entrepot as ep
 import entrepot.kernel as dppy
 from kernel.backends import every_backend
 
@@ -95,9 +96,50 @@ def of_its_own_elements(out, x, n):
         out[k] = x[k] if k < size else out[k - size] + 1
 
 
+@dppy.kernel
+def of_a_common_value(out, x, n):
+    i = dppy.get_global_id(0)
+    size = dppy.get_global_size(0)
+    shift = n // 3 + size
+    for k in range(i, n - 1, size):
+        for j in range(k % 3):
+            out[shift * 0 + k + 1] += x[j] * shift
+        out[shift * 0 + k + 1] += x[k + 1] - x[k]
+
+
+@dppy.kernel
+def of_some_elements(out, x, n):
+    for k in range(dppy.get_global_id(0), n // 2, dppy.get_global_size(0)):
+        out[2 * k] = x[k]
+
+
+@dppy.kernel
+def of_one_element(out, x, n):
+    """Iterations of a work-item write the same element."""
+    size = dppy.get_global_size(0)
+    for k in range(dppy.get_global_id(0), n, size):
+        out[k % size % 200] = k
+
+
+@dppy.kernel
+def of_two_places(out, x, n):
+    """An iteration changes what a later one of the same work-item reads."""
+    size = dppy.get_global_size(0)
+    for k in range(dppy.get_global_id(0), n - size, size):
+        out[k] += x[k]
+        out[k + size] += out[k]
+
+
+@dppy.kernel
+def one_more(out, x, n):
+    for k in range(dppy.get_global_id(0), n, dppy.get_global_size(0)):
+        out[k] = x[k] + 1
+
+
 KERNELS = [
     plain, with_temporaries, guarded, that_breaks, that_returns, that_sums, that_keeps_a_value,
-    that_counts, of_its_own_elements,
+    that_counts, of_its_own_elements, of_a_common_value, of_some_elements, of_one_element,
+    of_two_places,
 ]  # fmt: skip
 
 
@@ -119,7 +161,19 @@ def test_source_interchanges_independent_iterations(kernel):
     signature = "void(int64[::1], int64[::1], int64)"
     source = kernel.source("c++", signature=signature, device="host")
     kept = (that_breaks, that_returns, that_sums, that_keeps_a_value)
-    assert ("long long base" in source) == (kernel not in kept), source
+    free = (plain, of_a_common_value, of_some_elements)
+    assert ("long long base" in source) == (kernel not in kept + free), source
+    assert ("share_begin(" in source) == (kernel in free), source
+
+
+@pytest.mark.host
+def test_overlapping_arrays_preserve_order_of_a_work_item():
+    size, n = 64, 1 << 20
+    for _ in range(3):  # the second launch is known to be long, so several threads run it
+        both = ep.zeros(n + size, "int64", device="host")
+        one_more[size](both[size:], both[:n], n).wait()
+        assert np.array_equal(both.numpy(), np.arange(n + size) // size)
+    assert "share_begin(" not in one_more.source("c++", device="host")
 
 
 @dppy.kernel
