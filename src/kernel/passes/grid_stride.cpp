@@ -57,8 +57,8 @@ bool has_independent_iterations(const Statement &loop, const ir::Row &before) {
     });
 }
 
-// True if the offset differs between any two iterations: it is the loop's counter, times a size or
-// a number, plus something that is the same in all iterations.
+// True if the offset differs between any two iterations. It is then the loop's counter with a
+// factor and a summand that are the same in all of them.
 class Injective {
 public:
     explicit Injective(const Statement &loop) : loop_(loop) {
