@@ -33,6 +33,7 @@ const ep_loader loader{sizeof(ep_loader),
                        [](const char *message) { std::fprintf(stderr, "%s\n", message); },
                        [](const char *) {},
                        [](const char *) -> const char * { return nullptr; },
+                       nullptr,
                        nullptr};
 
 const ep_backend &load(const char *path) {
