@@ -12,7 +12,7 @@ import numpy as np
 from .._core import Array, ExchangeError, asarray, copy, empty, fill
 from ..kernel.structs import StructArray
 from . import devices
-from .errors import not_served
+from .errors import unsupported
 from .streams import queue_of
 
 
@@ -300,7 +300,7 @@ class DeviceNDArray:
 
     def get_ipc_handle(self) -> Any:
         """Raises NotServedError: ``array.share()`` makes a handle for other processes."""
-        raise not_served("DeviceNDArray.get_ipc_handle()", "d.array.share() makes a handle")
+        raise unsupported("DeviceNDArray.get_ipc_handle()", "d.array.share() makes a handle")
 
     # Internals ------------------------------------------------------------------------------------
 
@@ -314,7 +314,7 @@ class DeviceNDArray:
 
     def _plain(self, what: str) -> Array:
         if not isinstance(self.array, Array):
-            raise not_served(
+            raise unsupported(
                 f"{what} of an array of records", "take a field, d['name'], or copy it to the host"
             )
         return self.array
@@ -407,7 +407,7 @@ def _new(shape: Any, dtype: Any, order: str, stream: Any, kind: str | None = "de
     chosen = None if queue.device.backend == "host" else kind
     if wanted.names is not None:
         if order == "F" and len(extents) > 1:
-            raise not_served(
+            raise unsupported(
                 "order 'F' of an array of records", "copy the array by numpy.ascontiguousarray()"
             )
         return StructArray.empty(extents, wanted, queue=queue)
@@ -418,7 +418,7 @@ def _new(shape: Any, dtype: Any, order: str, stream: Any, kind: str | None = "de
 
 def _refuse_strides(strides: Any, name: str) -> None:
     if strides is not None:
-        raise not_served(
+        raise unsupported(
             f"{name}(strides=…)", "make a larger array and take a slice of it, which has strides"
         )
 
@@ -538,7 +538,7 @@ def auto_device(obj: Any, stream: Any = 0, copy: bool = True) -> tuple[DeviceNDA
 def _host_memory(shape: Any, dtype: Any, order: str, kind: str, name: str) -> MappedNDArray:
     wanted = np.dtype(dtype)
     if wanted.names is not None:
-        raise not_served(f"{name}() of records", "device_array() and to_device() take records")
+        raise unsupported(f"{name}() of records", "device_array() and to_device() take records")
     array = _new(shape, wanted, order, 0, kind)
     made: MappedNDArray = array.numpy().view(MappedNDArray)
     made.array = array
@@ -678,7 +678,7 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
 def _refuse_no_sync(sync: bool, name: str) -> None:
     if not sync:
-        raise not_served(
+        raise unsupported(
             f"{name}(sync=False)", "leave sync out; kernels wait for work of the other library"
         )
 
@@ -701,7 +701,7 @@ class _Described:
 
 def open_ipc_array(*_: Any, **__: Any) -> Any:
     """Raise NotServedError: ``handle.open()`` opens memory of another process."""
-    raise not_served(
+    raise unsupported(
         "open_ipc_array()", "array.share() of entrepot makes a handle, and handle.open() opens it"
     )
 

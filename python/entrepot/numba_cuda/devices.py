@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from .. import _core
 from .._core import DeviceError, Queue, devices, trim
-from .errors import not_served
+from .errors import unsupported
 
 _ORDER = ("cuda", "hip", "level_zero", "opencl")
 _chosen = threading.local()
@@ -122,7 +122,7 @@ class Device:
 
     def __getattr__(self, name: str) -> Any:
         instead = "device.device is the entrepot.Device, whose properties describe it"
-        raise not_served(f"Device.{name}", INSTEAD.get(name, instead))
+        raise unsupported(f"Device.{name}", INSTEAD.get(name, instead))
 
 
 class Context:
@@ -142,7 +142,7 @@ class Context:
         """The total memory of the device. Raises NotServedError, since Entrepot has no count of
         free memory.
         """
-        raise not_served(
+        raise unsupported(
             "Context.get_memory_info()",
             "device.global_mem_size of entrepot.Device is the total, and entrepot.statistics "
             "counts what this process has allocated",
@@ -153,7 +153,7 @@ class Context:
         self.device.reset()
 
     def __getattr__(self, name: str) -> Any:
-        raise not_served(
+        raise unsupported(
             f"Context.{name}",
             "memory is made by device_array() and to_device(), streams by stream()",
         )

@@ -25,7 +25,7 @@ from ..kernel.simulator.rewrite import names_of
 from ..kernel.structs import StructArray
 from . import cg, devices
 from .arrays import DeviceNDArray, In, MappedNDArray, is_cuda_array, plain
-from .errors import LaunchError, not_served
+from .errors import LaunchError, unsupported
 from .intrinsics import DYNAMIC_SHARED, shared_array
 from .language import NUMBA_CUDA
 from .signatures import is_signature, text_of
@@ -408,7 +408,7 @@ class Dispatcher(DeviceFunction):
         if name.startswith("__"):
             raise AttributeError(name)
         instead = INSTEAD.get(name, "dispatcher.kernel is the KernelFunction of Entrepot")
-        raise not_served(f"dispatcher.{name}", instead)
+        raise unsupported(f"dispatcher.{name}", instead)
 
 
 class Overload:
@@ -438,7 +438,7 @@ class Overload:
         if name.startswith("__"):
             raise AttributeError(name)
         instead = INSTEAD.get(name, "an overload has max_cooperative_grid_blocks()")
-        raise not_served(f"overload.{name}", instead)
+        raise unsupported(f"overload.{name}", instead)
 
 
 class Overloads(Mapping[Any, Overload]):
@@ -592,7 +592,7 @@ def jit(
     for name, given in options.items():
         if name in _NOT_AN_OPTION:
             if given:
-                raise not_served(f"jit({name}=…)", _NOT_AN_OPTION[name])
+                raise unsupported(f"jit({name}=…)", _NOT_AN_OPTION[name])
         elif name not in _WITHOUT_EFFECT:
             raise TypeError(
                 f"jit() has no option {name}: device, debug, fastmath, max_registers, boundscheck, "
@@ -621,24 +621,24 @@ def jit(
 
 def declare_device(*_: Any, **__: Any) -> NoReturn:
     """Raise NotServedError: kernels call Python functions only."""
-    raise not_served("declare_device()", "write the function in Python with jit(device=True)")
+    raise unsupported("declare_device()", "write the function in Python with jit(device=True)")
 
 
 def compile(*_: Any, **__: Any) -> NoReturn:
     """Raise NotServedError: the text of a kernel is that of ``dispatcher.kernel.source()``."""
-    raise not_served("compile()", _SOURCE)
+    raise unsupported("compile()", _SOURCE)
 
 
 def compile_for_current_device(*_: Any, **__: Any) -> NoReturn:
     """Raise NotServedError: the text of a kernel is that of ``dispatcher.kernel.source()``."""
-    raise not_served("compile_for_current_device()", _SOURCE)
+    raise unsupported("compile_for_current_device()", _SOURCE)
 
 
 def compile_ptx(*_: Any, **__: Any) -> NoReturn:
     """Raise NotServedError: the text of a kernel is that of ``dispatcher.kernel.source()``."""
-    raise not_served("compile_ptx()", _SOURCE)
+    raise unsupported("compile_ptx()", _SOURCE)
 
 
 def compile_ptx_for_current_device(*_: Any, **__: Any) -> NoReturn:
     """Raise NotServedError: the text of a kernel is that of ``dispatcher.kernel.source()``."""
-    raise not_served("compile_ptx_for_current_device()", _SOURCE)
+    raise unsupported("compile_ptx_for_current_device()", _SOURCE)

@@ -33,8 +33,8 @@ class NotServedImportError(KernelError, ImportError, NotImplementedError):
     """An import of a name that this module does not serve. The message says what to use."""
 
 
-def not_served(name: str, instead: str) -> NotServedError:
-    """The error of a name that is not served."""
+def unsupported(name: str, instead: str) -> NotServedError:
+    """The error of a name of numba.cuda that is not served."""
     return NotServedError(
         f"numba.cuda's {name} is not served by entrepot.numba_cuda: {instead}", name=name
     )
@@ -47,7 +47,7 @@ def refusing(
     module: str,
     refused: Mapping[str, str] = MappingProxyType({}),
     otherwise: str = PAGE,
-    served: Mapping[str, Any] = MappingProxyType({}),
+    members: Mapping[str, Any] = MappingProxyType({}),
 ) -> Callable[[str], Any]:
     """The ``__getattr__`` of a module, which refuses names.
 
@@ -59,16 +59,16 @@ def refusing(
         Replacements of some of the names.
     otherwise : str, optional
         The replacement of the other ones.
-    served : mapping, optional
+    members : mapping, optional
         Names that the module has without being variables of it.
     """
 
     def refuse(name: str) -> Any:
-        if name in served:
-            return served[name]
+        if name in members:
+            return members[name]
         if name.startswith("__"):
             raise AttributeError(f"module 'entrepot.numba_cuda.{module}' has no attribute {name!r}")
-        refusal = not_served(f"{module}.{name}", refused.get(name, otherwise))
+        refusal = unsupported(f"{module}.{name}", refused.get(name, otherwise))
         if is_imported():
             raise NotServedImportError(str(refusal), name=name)
         raise refusal

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..kernel.macros import Macro, Values
-from .errors import not_served
+from .errors import unsupported
 
 #: The arguments of a call by the names of its parameters.
 Given = dict[str, ast.expr]
@@ -126,7 +126,7 @@ class Names:
         if name.startswith("__"):
             raise AttributeError(name)
         members = ", ".join(each for each in vars(self) if not each.startswith("_"))
-        raise not_served(f"{self.__name__}.{name}", f"{self.__name__} has {members}")
+        raise unsupported(f"{self.__name__}.{name}", f"{self.__name__} has {members}")
 
     def __repr__(self) -> str:
         return f"<numba_cuda {self.__name__}>"

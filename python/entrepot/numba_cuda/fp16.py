@@ -85,4 +85,4 @@ _MACROS = _made()
 fp16 = Names("fp16", _MACROS)
 
 # numba-cuda has the functions in a module, and numba in an object.
-__getattr__ = refusing("fp16", otherwise=f"fp16 has {', '.join(_MACROS)}", served=_MACROS)
+__getattr__ = refusing("fp16", otherwise=f"fp16 has {', '.join(_MACROS)}", members=_MACROS)

@@ -20,13 +20,13 @@ INSTEAD = {
 }
 
 
-def served() -> tuple[str, ...]:
+def functions() -> tuple[str, ...]:
     """Names of the functions that kernels can call."""
     return tuple(sorted(_MACROS))
 
 
 # Not variables of the module: some would hide Python's own, as abs, max and round.
-__getattr__ = refusing("libdevice", INSTEAD, served=_MACROS)
+__getattr__ = refusing("libdevice", INSTEAD, members=_MACROS)
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from . import cudadrv, libdevice
 from .devices import INSTEAD as _OF_DEVICES
 from .dispatcher import INSTEAD as _OF_DISPATCHERS
-from .errors import NotServedError, not_served
+from .errors import NotServedError, unsupported
 
 
 class Group(NamedTuple):
@@ -255,7 +255,7 @@ GROUPS = (
         ),
         {"driver.Linker": _MODULE},
     ),
-    Group("libdevice", "cuda.libdevice.", libdevice.served(), dict(libdevice.INSTEAD)),
+    Group("libdevice", "cuda.libdevice.", libdevice.functions(), dict(libdevice.INSTEAD)),
 )
 
 
@@ -287,9 +287,9 @@ def refuse(name: str) -> NotServedError:
     """The error of a name that the module does not have."""
     for group in GROUPS:
         if group.prefix == "cuda." and name in group.refused:
-            return not_served(name, group.refused[name])
+            return unsupported(name, group.refused[name])
     if name in _MODULES:
-        return not_served(name, _MODULES[name])
+        return unsupported(name, _MODULES[name])
     return NotServedError(
         f"entrepot.numba_cuda has no {name!r}, and does not know it as a name of numba.cuda: "
         "docs/kernels/numba_cuda_names.md lists the names",

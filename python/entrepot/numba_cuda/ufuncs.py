@@ -20,7 +20,7 @@ from ..kernel.signatures import Signature, signature_of
 from ..kernel.source import make, set_language
 from . import devices
 from .arrays import DeviceNDArray, is_cuda_array, plain
-from .errors import not_served
+from .errors import unsupported
 from .language import NUMBA_CUDA
 from .signatures import is_signature, text_of
 from .streams import queue_of
@@ -257,7 +257,7 @@ def vectorize(ftylist_or_function: Any = (), target: str = "cuda", **options: An
 
 def _check_target(target: str, what: str) -> None:
     if target != "cuda":
-        raise not_served(
+        raise unsupported(
             f"{what}(target={target!r})", "Numba itself has it, and this module the target 'cuda'"
         )
 

@@ -43,7 +43,7 @@ from ..kernel import (
 )
 from . import types
 from .decorators import Kernel, device_func, func, kernel
-from .errors import not_served, refuse_module, refuse_unknown
+from .errors import refuse_module, refuse_unknown, unsupported
 from .launches import call_kernel, call_kernel_async
 from .ranges import NdRange, Range
 from .types import (
@@ -159,7 +159,7 @@ def __getattr__(name: str) -> object:
     if name in _SUBMODULES:
         return importlib.import_module(f".{name}", __name__)
     if name in _INSTEAD:
-        not_served(__name__, name, _INSTEAD[name])
+        unsupported(__name__, name, _INSTEAD[name])
     refuse_unknown(__name__, name)
 
 

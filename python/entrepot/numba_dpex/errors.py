@@ -121,7 +121,7 @@ def refuse_unknown(module: str, name: str) -> NoReturn:
     Requires: the module's ``__getattr__`` is the caller.
     """
     if is_imported(2) and not name.startswith("__"):
-        not_served(module, name, PAGE)
+        unsupported(module, name, PAGE)
     # With name and obj, Python's message suggests a similar name.
     raise AttributeError(
         f"module {module!r} has no attribute {name!r}", name=name, obj=sys.modules[module]
@@ -133,6 +133,6 @@ def refuse_module(name: str) -> NotServedError:
     return NotServedError(f"entrepot.numba_dpex.{name} is not served: {PAGE}")
 
 
-def not_served(module: str, name: str, instead: str) -> NoReturn:
+def unsupported(module: str, name: str, instead: str) -> NoReturn:
     """Raises NotServedError, which ``from module import name`` shows, too."""
     raise NotServedError(f"{module}.{name} is not served: {instead}")

@@ -252,7 +252,7 @@ def test_functions_of_several_results_equal_python(runner):
         np.testing.assert_allclose(row, expected, atol=1e-12)
 
 
-NAMES = libdevice.served()
+NAMES = libdevice.functions()
 
 
 def test_functions_all_compile():

@@ -13,8 +13,8 @@ from ..errors import (
     UnmatchedNumberOfRangeDimsError,
     UnsupportedGroupWorkItemSizeError,
     UnsupportedKernelArgumentError,
-    not_served,
     refuse_unknown,
+    unsupported,
 )
 
 __all__ = [
@@ -33,5 +33,5 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name.endswith("Error"):
-        not_served(__name__, name, "it is never raised; catch entrepot.KernelError")
+        unsupported(__name__, name, "it is never raised; catch entrepot.KernelError")
     refuse_unknown(__name__, name)
