@@ -68,8 +68,8 @@ def pickling(policy: _PolicyName, *, hold: float = HOLD) -> contextlib.AbstractC
     asyncio. Without a block, it is 'refuse'.
 
     A pickle with the policy 'share' contains a handle. The memory has to come from
-    ``entrepot.memory.shareable()``. Pickling waits for pending work on the memory. This process
-    holds the memory until the first of these:
+    ``entrepot.memory.shareable()``. The receiver's work waits for pending work on the memory, see
+    ``Array.share``. This process holds the memory until the first of these:
 
     - A process of this machine has unpickled the array. It then holds the memory by itself.
     - ``hold`` seconds are over.
@@ -357,7 +357,7 @@ class Shared(NamedTuple):
 def shared(array: _core.Array, otherwise: str) -> Shared:
     """A handle that stays valid while any process holds the memory.
 
-    It waits for pending work on the memory that an access by the receiver would conflict with.
+    The receiver's work is ordered after pending work on the memory, as with ``Array.share``.
     Raises ExchangeError for memory that cannot be shared, with the advice ``otherwise``.
     """
     if array.owner is not None and array.kind == "device":
@@ -371,8 +371,6 @@ def shared(array: _core.Array, otherwise: str) -> Shared:
         handle = bytes(array.share())
     except _core.ExchangeError as error:
         raise _core.ExchangeError(f"{error}; {otherwise}") from None
-    # share() waits for writes. The receiver may write as well if the array is not read-only.
-    _core._synchronize_for_host(array)
     return Shared(handle, machine(), str(array.device))
 
 

@@ -8,7 +8,8 @@
 namespace entrepot {
 namespace {
 
-constexpr std::string_view mark = "entrepot array handle 2\n";
+constexpr std::string_view any_mark = "entrepot array handle ";
+constexpr std::string_view mark = "entrepot array handle 3\n";
 
 class Writer {
 public:
@@ -33,9 +34,13 @@ private:
 class Reader {
 public:
     explicit Reader(std::string_view bytes) : rest_(bytes) {
+        if (rest_.starts_with(any_mark) && !rest_.starts_with(mark))
+            throw Error(ErrorKind::value, "these ", bytes.size(),
+                        " bytes are no handle of an array in the format of this version of "
+                        "Entrepot, but of another one: use the same release in all processes");
         if (!rest_.starts_with(mark))
             throw Error(ErrorKind::value, "these ", bytes.size(),
-                        " bytes are no handle of an array, or one of another version of Entrepot");
+                        " bytes are no handle of an array: bytes(handle) makes one");
         rest_.remove_prefix(mark.size());
     }
 
@@ -123,6 +128,27 @@ SharedPiece get_piece(Reader &reader, const DeviceNumber &device) {
     return piece;
 }
 
+void put_event(Writer &writer, const SharedEvent &event) {
+    writer.put(event.sender);
+    writer.put(event.ipc.process);
+    writer.put(
+        std::string_view(reinterpret_cast<const char *>(event.ipc.name), event.ipc.name_size));
+}
+
+SharedEvent get_event(Reader &reader) {
+    SharedEvent event;
+    event.sender = reader.get<Sender>();
+    event.ipc.file = -1;
+    event.ipc.process = reader.get<std::int32_t>();
+    const std::string found = reader.get_text();
+    if (found.size() > sizeof event.ipc.name)
+        throw Error(ErrorKind::value, "the handle of an array has an event of ", found.size(),
+                    " bytes, and ", sizeof event.ipc.name, " is the most");
+    event.ipc.name_size = static_cast<std::uint32_t>(found.size());
+    std::memcpy(event.ipc.name, found.data(), found.size());
+    return event;
+}
+
 }  // namespace
 
 ArrayHandle ArrayHandle::of(const Array &array, ep_ipc_form form) {
@@ -130,7 +156,8 @@ ArrayHandle ArrayHandle::of(const Array &array, ep_ipc_form form) {
     const void *const first = array.size() != 0 ? array.data() : array.memory().data();
     const ByteRange range = array.layout().byte_range(array.itemsize());
     return {share(array.memory(), static_cast<const std::byte *>(first) + range.begin,
-                  static_cast<std::size_t>(range.end - range.begin), form),
+                  static_cast<std::size_t>(range.end - range.begin), form,
+                  array.read_only() ? Access::read : Access::write),
             array.dtype(), array.layout(), array.read_only()};
 }
 
@@ -149,6 +176,9 @@ std::string ArrayHandle::bytes() const {
     writer.put(static_cast<std::uint32_t>(memory.pieces.size()));
     for (const SharedPiece &piece : memory.pieces)
         put_piece(writer, piece);
+    writer.put(static_cast<std::uint8_t>(memory.pending.has_value()));
+    if (memory.pending)
+        put_event(writer, *memory.pending);
     writer.put(dtype);
     writer.put(static_cast<std::uint8_t>(read_only));
     writer.put(static_cast<std::uint32_t>(layout.ndim()));
@@ -169,6 +199,8 @@ ArrayHandle ArrayHandle::from_bytes(std::string_view bytes) {
         throw Error(ErrorKind::value, "the handle of an array names no memory");
     for (std::uint32_t i = 0; i < count; ++i)  // ends where the bytes do
         handle.memory.pieces.push_back(get_piece(reader, device));
+    if (reader.get<std::uint8_t>() != 0)
+        handle.memory.pending = get_event(reader);
     handle.dtype = reader.get<Dtype>();
     if (handle.dtype.bits == 0 || handle.dtype.lanes == 0)
         throw Error(ErrorKind::value, "the handle of an array names elements of no size");

@@ -26,11 +26,15 @@ struct ExportedFile {
 
     ExportedFile(std::uintptr_t begin, const SharedPiece &given, OpenFile of)
         : start(begin), piece(given), file(std::move(of)) {
-        piece.sender = senders::publish_file(this, file.number());
+        if (file.number() >= 0)
+            piece.sender = senders::publish_file(this, file.number());
     }
     ExportedFile(const ExportedFile &) = delete;
     ExportedFile &operator=(const ExportedFile &) = delete;
-    ~ExportedFile() { senders::unpublish_file(this); }
+    ~ExportedFile() {
+        if (file.number() >= 0)
+            senders::unpublish_file(this);
+    }
 };
 
 struct ExportTable {

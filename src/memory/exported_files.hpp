@@ -1,8 +1,10 @@
-// Exported files: files of shared memory that this process owns for the sake of others, by memory.
+// Exports of memory of devices, by memory: what the driver said of it, and files that this process
+// owns for the sake of others.
 //
 // Overview
 //   A driver makes a file for each export of memory of another library. The file keeps the memory
-//   allocated, so it is closed when the Memory that was shared ends.
+//   allocated, so it is closed when the Memory that was shared ends. Other memory has an entry
+//   without a file, because asking the driver takes longer than all the rest of share().
 //
 // Lock order
 //   The table's mutex is held while the server's is locked (fd_server.hpp), and while files are
@@ -26,8 +28,8 @@ namespace entrepot::exported_files {
 //          exported pointer.
 std::optional<SharedPiece> find(const Memory &memory, const void *at);
 
-// Publishes the file of a piece that begins at `start`, until the memory ends.
-// Returns: the piece with its sender.
+// Keeps a piece that begins at `start` until the memory ends. Publishes its file, if `file` is one.
+// Returns: the piece, with the sender of the file.
 SharedPiece add(const Memory &memory, const void *start, SharedPiece piece, OpenFile file);
 
 // Unpublishes and closes the files of a memory.

@@ -413,6 +413,45 @@ void Memory::add_producer(const Queue &queue) const {
     summarize(*record_, *ordering);
 }
 
+void Memory::record_other_process(const Queue &event) const {
+    ENTREPOT_ASSERT(event.is_event_queue() && !is_borrowed());
+    Ordering *const ordering = &Ordering::of(*record_);
+    Ordering::Lock lock(ordering->mutex);
+    ordering->mutex.assert_held();
+    ordering->begin(*record_, lock);
+    ordering->entries.push_back({event, 1, Access::write, 0, true, 0});
+    summarize(*record_, *ordering);
+}
+
+Memory::PendingWork Memory::pending_work(Access access) const {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
+    PeerStreams streams;
+    if (has_peers())
+        streams.add(*this);
+    Ordering::Blockers blockers;
+    if (Ordering *const ordering = busy_ordering(*record_))
+        ordering->find_blocking(*record_, access, {}, blockers);
+    PendingWork found;
+    const auto check = [&](const Queue &queue, std::uint64_t capture) {
+        if (capture != 0 || queue.capture_of_work() != 0)
+            found.obstacle = "some of it is being captured into a graph";
+        else if (&queue.backend() != &context().backend())
+            found.obstacle = "some of it is work of another backend than the memory's";
+    };
+    for (std::size_t i = 0; i < streams.size(); ++i)
+        check(streams[i].queue, 0);
+    for (const Ordering::Blocker &blocker : blockers)
+        check(blocker.queue, blocker.capture);
+    if (streams.empty() && blockers.size() == 1) {
+        const Ordering::Blocker &only = *blockers.begin();
+        if (only.consumer == Consumer::none && !only.queue.is_event_queue()) {
+            found.queue = only.queue;
+            found.position = only.position;
+        }
+    }
+    return found;
+}
+
 namespace {
 
 // For a queue that foreign code submits to as well. An event recorded now is rarely done now, so

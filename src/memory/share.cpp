@@ -7,6 +7,7 @@
 #include <entrepot/memory/shareable.hpp>
 #include <memory/exported_files.hpp>
 #include <memory/fd_server.hpp>
+#include <memory/shared_events.hpp>
 
 #include <unistd.h>
 
@@ -78,6 +79,9 @@ SharedPiece export_piece(const Memory &memory, const std::byte *at, std::size_t 
         return exported_files::add(memory, start, piece, std::move(ours));
     if (has_file(piece.ipc))
         piece.sender = senders::publish_file(start, piece.ipc.file);
+    // The driver need not be asked again. Handles of the fabric are rare.
+    if (!backend.is_host() && form != EP_IPC_FABRIC)
+        return exported_files::add(memory, start, piece, OpenFile(-1));
     return piece;
 }
 
@@ -102,7 +106,8 @@ std::uint64_t bytes_of(const SharedMemory &shared) {
 
 }  // namespace
 
-SharedMemory share(const Memory &memory, const void *lowest, std::size_t bytes, ep_ipc_form form) {
+SharedMemory share(const Memory &memory, const void *lowest, std::size_t bytes, ep_ipc_form form,
+                   Access access) {
     require_own_allocation(memory);
     const Backend &backend = memory.context().backend();
     fork_guard::require_usable(backend);
@@ -118,7 +123,9 @@ SharedMemory share(const Memory &memory, const void *lowest, std::size_t bytes, 
     }
     shared.offset = shared.pieces.front().ipc.offset;
     require_pieces_that_fit(shared);
-    memory.wait_for_host(Access::read);
+    const bool may_leave_machine = std::ranges::any_of(
+        shared.pieces, [](const SharedPiece &piece) { return piece.ipc.form == EP_IPC_FABRIC; });
+    shared.pending = shared_events::record(memory, access, may_leave_machine, shared.host_wait);
     return shared;
 }
 
@@ -145,6 +152,8 @@ Memory open(const SharedMemory &shared, bool read_only) {
                                  handles.size(), read_only, &start);
     Memory memory = Memory::of_block(shareable_resource(), place, {start, bytes, 0});
     require_kind(memory);
+    if (shared.pending)
+        shared_events::add_to(memory, *shared.pending);
     return memory;
 }
 

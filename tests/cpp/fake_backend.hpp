@@ -113,7 +113,7 @@ struct Calls {
     int event_record = 0, event_wait = 0, event_is_done = 0, event_wait_in_queue = 0;
     int memory_query = 0, memory_trim = 0, memory_pin = 0, device_info = 0,
         device_default_context = 0;
-    int ipc_export = 0;
+    int ipc_export = 0, ipc_event_record = 0, ipc_event_open = 0;
     int graph_create = 0, graph_launch = 0, graph_update = 0;
 };
 
@@ -151,6 +151,7 @@ struct World {
     bool has_graphs = true;           // false: graph_create is not supported
     bool updates_graphs = true;       // false: graph_update is not supported
     bool marks_contexts = false;      // true: event_record_context is supported
+    bool shares_events = true;        // false: ipc_event_record is not supported
     std::int32_t argument_count = 2;  // of kernels created from now on; -1: unknown
     // Called by every launch.
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;
@@ -176,6 +177,7 @@ struct World {
     std::map<std::uintptr_t, Allocation> allocations;  // by the address of the last byte
     std::map<std::uintptr_t, Pinned> pinned;           // by the address of the first byte
     std::map<std::uintptr_t, Shareable> shareable;     // by the address of the first byte
+    std::vector<ep_event> shared_events;               // of ipc_event_record; one reference each
     std::string refusal;
     ep_status refusal_status = EP_OK;
     double clock = 0;
@@ -994,6 +996,41 @@ inline void enter_ipc(ep_backend &table) {
     };
 }
 
+// The name of an event is its position in world().shared_events, for queues of this process.
+inline void enter_ipc_events(ep_backend &entered) {
+    entered.ipc_event_record = [](ep_queue queue, ep_ipc_event *event) {
+        return guarded([&](World &w) {
+            may_keep(w);
+            ++w.calls.ipc_event_record;
+            if (!w.shares_events || queue->capture != 0)
+                refuse(EP_UNSUPPORTED, "the fake has no events for other processes");
+            static const int file = memfd_create("fake events", MFD_CLOEXEC);
+            ep_event made = nullptr;
+            if (table().event_record(queue, 0, &made) != EP_OK)
+                refuse(EP_DEVICE_ERROR, "the fake records no event");
+            const std::size_t number = w.shared_events.size();
+            w.shared_events.push_back(made);
+            *event = {};
+            event->file = file;
+            event->process = getpid();
+            event->name_size = sizeof number;
+            std::memcpy(event->name, &number, sizeof number);
+        });
+    };
+    entered.ipc_event_open = [](ep_context, const ep_ipc_event *shared, ep_event *event) {
+        return guarded([&](World &w) {
+            ++w.calls.ipc_event_open;
+            std::size_t number = 0;
+            if (shared->name_size != sizeof number)
+                refuse(EP_INVALID, "the event is not the fake's");
+            std::memcpy(&number, shared->name, sizeof number);
+            if (number >= w.shared_events.size())
+                refuse(EP_INVALID, "the fake has no such event");
+            ++(*event = w.shared_events[number])->references;
+        });
+    };
+}
+
 // The work of a launch or a fill.
 inline std::function<void()> work_of(const ep_node &node) {
     if (node.kind == EP_NODE_LAUNCH) {
@@ -1064,6 +1101,7 @@ inline const ep_backend &table() {
         enter_programs(entries);
         enter_peer(entries);
         enter_ipc(entries);
+        enter_ipc_events(entries);
         enter_graphs(entries);
         return entries;
     }();

@@ -620,6 +620,13 @@ HIP_OVER_CUDA int hipIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle name,
 HIP_OVER_CUDA int hipIpcCloseMemHandle(CUdeviceptr pointer) {
     return said(CU(cuIpcCloseMemHandle)(pointer));
 }
+HIP_OVER_CUDA int hipIpcGetEventHandle(CUipcEventHandle *name, CUevent event) {
+    return said(CU(cuIpcGetEventHandle)(name, event));
+}
+HIP_OVER_CUDA int hipIpcOpenEventHandle(CUevent *event, CUipcEventHandle name) {
+    current_device();
+    return said(CU(cuIpcOpenEventHandle)(event, name));
+}
 
 // ----------------------------------------------------------------- modules
 

@@ -25,7 +25,7 @@ struct ArrayHandle {
     //         the memory.
     Array open() const;
 
-    // For processes of the same build on one machine, or on several with memory of the fabric.
+    // For processes of the same release on one machine, or on several with memory of the fabric.
     std::string bytes() const;
     // Throws: Error(value) for bytes that are not a handle, or of another version.
     static ArrayHandle from_bytes(std::string_view bytes);

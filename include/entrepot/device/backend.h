@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define EP_BACKEND_VERSION 10
+#define EP_BACKEND_VERSION 11
 #define EP_MAX_NDIM 64 /* of strided copies and fills */
 #define EP_IPC_NAME_SIZE 256
 
@@ -265,6 +265,16 @@ typedef struct ep_ipc_handle {
     uint8_t name[EP_IPC_NAME_SIZE]; /* For EP_IPC_DRIVER, EP_IPC_FABRIC and EP_IPC_POOL. */
 } ep_ipc_handle;
 
+/* The data by which another process opens an event: plain data, except for the file. */
+typedef struct ep_ipc_event {
+    /* A file of the process that records the event. It is locked (F_OFD_SETLK) while that process
+     * lives, and open there as long. A file to open by is the caller's. */
+    int32_t file;
+    int32_t process;                /* The process that records the event. */
+    uint32_t name_size;             /* Bytes of `name`. */
+    uint8_t name[EP_IPC_NAME_SIZE]; /* Tells it from the other events of the process. */
+} ep_ipc_event;
+
 /* ----------------------------------------------------------------- graphs */
 
 typedef enum ep_node_kind {
@@ -488,6 +498,15 @@ typedef struct ep_backend {
     /* Blocks. Frees memory of ipc_allocate or ipc_open on which no access of Entrepot is pending.
      * Returns EP_UNSUPPORTED while a queue of the context is capturing: try again later. */
     ep_status (*ipc_close)(ep_context context, void *pointer);
+    /* Records an event of everything in the queue now, for processes of this machine. They may open
+     * it while this process lives. A later call may record it again if it is done, or if the new
+     * record covers the old one. Returns EP_UNSUPPORTED if the runtime or the device has no such
+     * events. Then the caller waits on the host. */
+    ep_status (*ipc_event_record)(ep_queue queue, ep_ipc_event *event);
+    /* The event in this process, for queues of `context`. Each wait covers the latest record. Waits
+     * and questions return EP_DEVICE_ERROR if the event is not done and the process that records it
+     * has ended. Work that waits for the event in a queue does not notice that. */
+    ep_status (*ipc_event_open)(ep_context context, const ep_ipc_event *shared, ep_event *event);
 
     /* Graphs: work that is prepared once and submitted many times. One call at a time for each
      * graph; the caller serializes them. */

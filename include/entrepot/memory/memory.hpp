@@ -243,6 +243,10 @@ public:
         record.prior_position = queue.next_position();
         record.pending_queue.store(queue.identity()->number, std::memory_order_release);
     }
+    // Treats an event of another process as a pending write. The release of the memory does not
+    // wait for it: the mapping here is of no use to that process. Requires: `event` is an event
+    // queue, and the memory was opened (memory/share.hpp).
+    void record_other_process(const Queue &event) const;
     // True if there is another reference to the memory.
     bool is_shared() const noexcept { return record_->count() != 1; }
     // True if no access is pending, logged or prior. Costs one load.
@@ -268,6 +272,18 @@ public:
     // Makes the host wait until is_ready_for_export(), for a consumer that names no stream.
     // Blocks: like wait_for_host().
     void wait_for_export(Access access) const { wait_on_host(access, false); }
+
+    // The work that an access has to wait for, with that of all peers. One event is to stand for it.
+    struct PendingWork {
+        // The one queue that has all of it, up to the position. Empty if several have, or a queue
+        // of a peer or an event queue does.
+        Queue queue;
+        Queue::Position position = 0;
+        // Why an event of the memory's backend cannot stand for it; nullptr if one can.
+        const char *obstacle = nullptr;
+    };
+    // GIL: as StreamLibrary::current_stream.
+    PendingWork pending_work(Access access) const;
 
     // True if the calling thread records work into a graph (array/graph.hpp) that conflicts with
     // the access. Then the functions above that wait throw DeviceError: that work does not run yet.

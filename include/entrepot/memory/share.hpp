@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,13 @@ struct SharedPiece {
     ep_ipc_handle ipc{};
 };
 
+// An event for the work that is pending on shared memory. The number in `ipc.file` has no meaning
+// in another process.
+struct SharedEvent {
+    Sender sender;  // of the file
+    ep_ipc_event ipc{};
+};
+
 // The data by which another process opens memory.
 struct SharedMemory {
     std::string backend;
@@ -32,7 +40,10 @@ struct SharedMemory {
     // One after the other in memory, and at least one. Several are mapped by their owner, such as
     // PyTorch's expandable segments.
     std::vector<SharedPiece> pieces{};
-    std::uint64_t offset = 0;  // of the shared range in the pieces
+    std::uint64_t offset = 0;              // of the shared range in the pieces
+    std::optional<SharedEvent> pending{};  // work that uses of the opened memory wait for
+    // Why share() waited on the host for pending work; empty if it did not. Stays in this process.
+    std::string host_wait{};
 };
 
 // Shares the range [lowest, lowest + bytes), which lies in `memory`, with the allocations that hold
@@ -41,11 +52,14 @@ struct SharedMemory {
 //         memory can, or the setting of the library's allocator that allows it.
 // Lifetime: the memory must live until the other process has opened it. With EP_IPC_DRIVER and
 //           EP_IPC_POOL, as long as that process uses it.
-// Blocks: until all submitted writes are done, because the other process cannot wait for them.
+// Order: uses of the opened memory run after the pending accesses that conflict with `access`, of
+//        the other process.
+// Blocks: until these accesses are done, if no event can stand for them (SharedMemory::host_wait).
 SharedMemory share(const Memory &memory, const void *lowest, std::size_t bytes,
-                   ep_ipc_form form = EP_IPC_ANY);
+                   ep_ipc_form form = EP_IPC_ANY, Access access = Access::write);
 
-// Returns: the whole allocations, as memory of the shareable resource.
+// Returns: the whole allocations, as memory of the shareable resource. SharedMemory::pending is in
+//          its access log, as a write.
 // Throws: Error(exchange) if the process that shared it has ended or released it. Error(value) if
 //         the handle does not match the memory. Error(device) if this process lacks the device or
 //         its backend.

@@ -160,6 +160,13 @@ void init_array_handle(nb::module_ &m) {
             "read_only", [](const Shared &self) { return self.handle.read_only; },
             "True if the array cannot be written.")
         .def_prop_ro(
+            "has_event", [](const Shared &self) { return self.handle.memory.pending.has_value(); },
+            "True if work was pending, and uses of the opened array wait for its event.")
+        .def_prop_ro(
+            "host_wait", [](const Shared &self) { return self.handle.memory.host_wait; },
+            "Why ``Array.share`` waited on the host for pending work, as no event can stand for\n"
+            "it. Empty if it did not wait, and for a handle that was made from bytes.")
+        .def_prop_ro(
             "process",
             [](const Shared &self) { return self.handle.memory.pieces.front().sender.process; },
             "Process ID of the process that shared the array.")

@@ -47,6 +47,7 @@
     required(cuMemPoolImportPointer) \
     required(cuMemExportToShareableHandle) required(cuMemImportFromShareableHandle) \
     required(cuIpcGetMemHandle) required(cuIpcOpenMemHandle) required(cuIpcCloseMemHandle) \
+    required(cuIpcGetEventHandle) required(cuIpcOpenEventHandle) \
     required(cuMemcpyAsync) required(cuMemcpyPeerAsync) \
     required(cuMemcpy2DAsync) required(cuMemcpy3DAsync) \
     required(cuMemsetD8Async) required(cuMemsetD16Async) \

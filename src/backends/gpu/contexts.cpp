@@ -94,6 +94,10 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 
 }  // namespace
 
+Context::Context(Device &of, CUcontext context, bool primary)
+    : device(of), native(context), is_primary(primary),
+      shared_events(std::make_unique<SharedEvents>()) {}
+
 // Errors are ignored: at process exit the driver may already be gone. Nothing else refers to the
 // context, so no lock is needed.
 Context::~Context() {
@@ -101,6 +105,7 @@ Context::~Context() {
         const Current current(native);
         const RelaxedCaptureMode relaxed;
         chunks->free_all();
+        shared_events.reset();
         for (const std::vector<Event *> &events : {events_, timed_ones_})
             for (const Event *event : events)
                 delete event;

@@ -1,6 +1,10 @@
 // Events: recorded in a stream; other streams or the host wait for them.
 #include "backends/gpu/native.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 namespace entrepot::backends::gpu {
 namespace {
 
@@ -24,6 +28,8 @@ ep_status event_record_context(ep_context context, ep_event *event) {
 
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
+        if (object(event).is_of_other_process() && object(event).is_done())
+            return;
         object(queue).set_may_be_captured();  // waiting may pull it into the event's capture
         object(queue).submit([&](CUstream stream) {
             check(driver().cuStreamWaitEvent(stream, object(event).native, CU_EVENT_WAIT_DEFAULT),
@@ -79,6 +85,9 @@ Event::Event(CUevent event, Context *of, bool timed)
         enter(*of);
 }
 
+Event::Event(CUevent event, std::shared_ptr<const ProcessLife> recorder)
+    : native(event), is_timed(false), is_owned_(true), recorder_(std::move(recorder)) {}
+
 Event::~Event() {
     if (is_owned_)
         driver().cuEventDestroy(native);
@@ -98,7 +107,7 @@ void Event::end(Event *self) noexcept {
     of->release();
 }
 
-bool Event::is_done() const {
+bool Event::query() const {
     const RelaxedCaptureMode relaxed;
     const CUresult code = driver().cuEventQuery(native);
     if (code != CUDA_ERROR_NOT_READY)
@@ -106,7 +115,24 @@ bool Event::is_done() const {
     return code == CUDA_SUCCESS;
 }
 
+bool Event::is_done() const {
+    if (query())
+        return true;
+    if (recorder_ == nullptr || !recorder_->has_ended())
+        return false;
+    if (!query())  // the process may have ended after its work was done
+        recorder_->refuse_ended();
+    return true;
+}
+
 void Event::wait() const {
+    using namespace std::chrono_literals;
+    // The driver would wait for a process that has ended.
+    if (is_of_other_process()) {
+        for (auto pause = 10us; !is_done(); pause = std::min(2 * pause, 500us))
+            std::this_thread::sleep_for(pause);
+        return;
+    }
     const RelaxedCaptureMode relaxed;
     check(driver().cuEventSynchronize(native), "cuEventSynchronize");
 }

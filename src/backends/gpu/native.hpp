@@ -7,11 +7,13 @@
 #pragma once
 #include "backends/gpu/rtc.hpp"
 #include "backends/hash.hpp"
+#include "backends/life_file.hpp"
 #include "backends/loop_nest.hpp"
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/counted.hpp>
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -97,13 +99,14 @@ private:
     std::size_t made_ ENTREPOT_GUARDED_BY(mutex_) = 0;
 };
 
+class SharedEvents;
+
 // Interned: while a handle lives, its CUcontext has no other handle, so equal handles mean equal
 // contexts.
 class Context : public Counted<Context> {
 public:
     // Ownership: takes the reference to a primary context; another context stays its creator's.
-    Context(Device &of, CUcontext context, bool primary)
-        : device(of), native(context), is_primary(primary) {}
+    Context(Device &of, CUcontext context, bool primary);
     ~Context();
     static void end(Context *self) noexcept;
 
@@ -112,6 +115,7 @@ public:
     const bool is_primary;
     // the driver frees pinned memory with its context
     const std::shared_ptr<Chunks> chunks = std::make_shared<Chunks>();
+    std::unique_ptr<SharedEvents> shared_events;  // constant until the context ends
 
     // Returns: an event to be recorded, with or without timing, from a pool if possible. Creating
     //          one costs more than recording it, and destroying one can block while other threads
@@ -165,21 +169,58 @@ class Event : public Counted<Event> {
 public:
     // Ownership: takes the event; without a context it stays its creator's.
     Event(CUevent event, Context *of, bool timed);
+    // An event that crosses processes. `recorder` is the other process that records it, or empty.
+    // Ownership: takes the event. It belongs to no pool.
+    Event(CUevent event, std::shared_ptr<const ProcessLife> recorder);
     ~Event();
     static void end(Event *self) noexcept;
 
     const CUevent native;
     const bool is_timed;
 
+    // Both refuse if the event is not done and the other process that records it has ended.
     bool is_done() const;
     void wait() const;
+    bool is_of_other_process() const noexcept { return recorder_ != nullptr; }
 
 private:
     friend class Context;
     void enter(Context &of) noexcept;
+    bool query() const;
 
     const bool is_owned_;
     Context *context_ = nullptr;  // one reference while the event is not pooled
+    const std::shared_ptr<const ProcessLife> recorder_;
+};
+
+// Events that cross processes, of one context: see ipc_events.cpp.
+class SharedEvents {
+public:
+    // Records an event of this process in the queue, and describes it in `recorded`.
+    //
+    // Requires: the queue is of the context, and may be used by this thread.
+    void record(Queue &queue, ep_ipc_event &recorded);
+    // The event of another process, or of this one.
+    IntrusivePtr<Event> open(const Context &context, const ep_ipc_event &shared);
+
+private:
+    struct Own {
+        IntrusivePtr<Event> event;
+        CUipcEventHandle name;
+    };
+    struct Opened {
+        std::shared_ptr<const ProcessLife> process;
+        CUipcEventHandle name;
+        IntrusivePtr<Event> event;
+    };
+    Own &next_own(const Queue &queue) ENTREPOT_REQUIRES(mutex_);
+    Own create_own() ENTREPOT_REQUIRES(mutex_);
+
+    CheckedMutex mutex_;  // held while the driver records or opens an event
+    std::deque<Own> own_ ENTREPOT_GUARDED_BY(mutex_);         // the one recorded longest ago first
+    std::vector<Opened> opened_ ENTREPOT_GUARDED_BY(mutex_);  // the one opened last first
+    // why the driver makes none; empty while it does
+    std::string refusal_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
 // ------------------------------------------------------------------ queues
@@ -327,6 +368,7 @@ void fill_memory_functions(ep_backend &table);
 void fill_program_functions(ep_backend &table);
 void fill_peer_functions(ep_backend &table);
 void fill_ipc_functions(ep_backend &table);
+void fill_ipc_event_functions(ep_backend &table);
 void fill_graph_functions(ep_backend &table);
 
 }  // namespace entrepot::backends::gpu

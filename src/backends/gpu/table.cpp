@@ -32,6 +32,7 @@ static ep_backend make_table() {
     fill_program_functions(table);
     fill_peer_functions(table);
     fill_ipc_functions(table);
+    fill_ipc_event_functions(table);
     fill_graph_functions(table);
     return table;
 }

@@ -110,6 +110,8 @@ template <auto... functions> void forget_errors_of(Driver &made) {
 // Attributes that the runtime's version does not know are reported as 0.
 CUresult device_attribute(int *value, CUdevice_attribute which, CUdevice device) {
     *value = 0;
+    if (which == CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED)
+        *value = 1;
     if (which < 0)
         return CUDA_SUCCESS;
     const CUresult code = forget(driver().hipDeviceGetAttribute(value, which, device));
@@ -285,6 +287,7 @@ void stand_between(Driver &made) {
                      &Driver::cuMemHostRegister, &Driver::cuMemHostGetDevicePointer,
                      &Driver::cuMemCreate, &Driver::cuMemImportFromShareableHandle,
                      &Driver::cuMemGetAllocationPropertiesFromHandle, &Driver::cuIpcOpenMemHandle,
+                     &Driver::cuIpcGetEventHandle, &Driver::cuIpcOpenEventHandle,
                      &Driver::cuModuleGetFunction>(made);
     made.cuDeviceGetAttribute = device_attribute;
     made.cuDevicePrimaryCtxRetain = retain_context;

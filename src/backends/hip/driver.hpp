@@ -104,6 +104,7 @@ enum CUdevice_attribute : int {
     CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED = -1,
     // The runtime ignores the flag, and devices write to the memory all the same.
     CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED = -1,
+    CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED = -2,  // not in HIP: an attempt tells
 };
 
 enum CUfunction_attribute : int {
@@ -137,6 +138,7 @@ enum : unsigned {
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,
     CU_EVENT_DISABLE_TIMING = 2,
+    CU_EVENT_INTERPROCESS = 4,
     CU_EVENT_WAIT_DEFAULT = 0,
     CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1,
     CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1,
@@ -153,6 +155,9 @@ struct CUuuid {
     char bytes[16];
 };
 struct CUipcMemHandle {
+    char reserved[64];
+};
+struct CUipcEventHandle {
     char reserved[64];
 };
 struct CUmemFabricHandle {
@@ -337,6 +342,8 @@ inline constexpr int hipMemcpyDefault = 4;
     twin(cuIpcOpenMemHandle, hipIpcOpenMemHandle, \
          (CUdeviceptr *pointer, CUipcMemHandle name, unsigned flags)) \
     twin(cuIpcCloseMemHandle, hipIpcCloseMemHandle, (CUdeviceptr pointer)) \
+    twin(cuIpcGetEventHandle, hipIpcGetEventHandle, (CUipcEventHandle *name, CUevent event)) \
+    twin(cuIpcOpenEventHandle, hipIpcOpenEventHandle, (CUevent *event, CUipcEventHandle name)) \
     twin(cuMemsetD8Async, hipMemsetD8Async, \
          (CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream)) \
     twin(cuMemsetD16Async, hipMemsetD16Async, \

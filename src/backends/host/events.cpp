@@ -9,6 +9,10 @@ Event::Event(Queue &queue)
     : timed((queue.flags & EP_QUEUE_PROFILING) != 0), queue_(&queue),
       generation_(fork_generation()) {}
 
+Event::Event(std::shared_ptr<SharedWords> words, std::uint32_t word, std::uint32_t number)
+    : timed(false), queue_(nullptr), words_(std::move(words)), word_(word), number_(number),
+      generation_(fork_generation()) {}
+
 void Event::complete() noexcept {
     std::vector<Queue *> waiting;
     {
@@ -25,9 +29,36 @@ void Event::complete() noexcept {
         queue->end_work();
 }
 
+void Event::fail() noexcept {
+    std::vector<Queue *> waiting;
+    {
+        const std::lock_guard hold(lock_);
+        has_failed_ = true;
+        waiting.swap(waiting_);
+    }
+    for (Queue *queue : waiting) {
+        std::exception_ptr error;
+        try {
+            refuse_if_ended();
+        } catch (...) {
+            error = std::current_exception();
+        }
+        queue->end_work(std::move(error));
+    }
+}
+
+void Event::refuse_if_ended() const {
+    if (words_ == nullptr || is_done() || !words_->process.has_ended())
+        return;
+    if (!is_done())  // the process may have ended after its work was done
+        words_->process.refuse_ended();
+}
+
 void Event::wait() {
     if (is_done())
         return;
+    if (words_ != nullptr)
+        return words_->wait_for(word_, number_);
     refuse_if_orphaned();
     std::unique_lock hold(lock_);
     while (!is_done()) {
@@ -48,9 +79,13 @@ void Event::refuse_if_orphaned() const {
 }
 
 bool Event::defer_completion_of(Queue &queue) {
+    if (words_ != nullptr && !is_done())
+        words_->watch(*this);  // first: it may throw
     const std::lock_guard hold(lock_);
     if (is_done())
         return false;
+    if (has_failed_)
+        words_->process.refuse_ended();
     waiting_.push_back(&queue);
     return true;
 }
@@ -105,8 +140,12 @@ ep_status event_wait(ep_event event) {
 }
 
 ep_status event_is_done(ep_event event, std::int32_t *done) {
-    *done = object(event).is_done();
-    return EP_OK;
+    return guarded([&] {
+        const bool is_done = object(event).is_done();
+        if (!is_done)
+            object(event).refuse_if_ended();
+        *done = is_done;
+    });
 }
 
 ep_status event_seconds(ep_event from, ep_event to, double *seconds) {

@@ -3,6 +3,7 @@
 #include "backends/boundary.hpp"
 #include "backends/hash.hpp"
 #include "backends/host/executor.hpp"
+#include "backends/life_file.hpp"
 #include <entrepot/core/counted.hpp>
 
 #include "core/renewed_mutex.hpp"
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -159,20 +161,67 @@ private:
     bool busy_ = false;
 };
 
-// Done when the queue reaches the point where it was recorded.
+class Event;
+
+// The words of another process, or of this one, which it sets when its events are done. Read-only.
+// See ipc_events.cpp.
+//
+// Thread safety: thread-safe.
+class SharedWords : public std::enable_shared_from_this<SharedWords> {
+public:
+    // Maps the file of the event.
+    explicit SharedWords(const ep_ipc_event &event);
+    ~SharedWords();
+    SharedWords(const SharedWords &) = delete;
+    SharedWords &operator=(const SharedWords &) = delete;
+
+    const unsigned generation;  // of forks; another one has no thread here
+    const ProcessLife process;
+
+    std::size_t size() const noexcept { return process.bytes() / sizeof(std::uint32_t); }
+    // True if the event of that number in the word, or a later one, is done.
+    bool has_come(std::uint32_t word, std::uint32_t number) const noexcept {
+        const std::uint32_t last = words_[word].load(std::memory_order_acquire);
+        return static_cast<std::int32_t>(last - number) >= 0;
+    }
+    // Refuses if the process ends before.
+    void wait_for(std::uint32_t word, std::uint32_t number) const;
+    // Completes the event, or lets it fail, on a thread of this object.
+    void watch(Event &event);
+
+private:
+    void serve() noexcept;
+
+    const std::atomic<std::uint32_t> *words_;
+    std::mutex lock_;
+    std::list<IntrusivePtr<Event>> watched_;  // guarded by lock_
+    bool has_thread_ = false;                 // guarded by lock_
+};
+
+// Done when the queue reaches the point where it was recorded. Or an event that another process
+// records.
 class Event : public Counted<Event> {
 public:
     explicit Event(Queue &queue);
+    Event(std::shared_ptr<SharedWords> words, std::uint32_t word, std::uint32_t number);
 
     const bool timed;
 
     void complete() noexcept;
-    bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
+    // The process that records it has ended.
+    void fail() noexcept;
+    bool is_done() const noexcept {
+        return done_.load(std::memory_order_acquire) ||
+               (words_ != nullptr && words_->has_come(word_, number_));
+    }
+    // Refuses an event that is not done, and whose process has ended.
+    void refuse_if_ended() const;
     void wait();
     // Refuses an event that was pending when the process forked. Call before locking: its lock may
     // be left locked.
     void refuse_if_orphaned() const;
-    // False if the event is done; else the running work of `queue` ends when it is.
+    // False if the event is done; else the running work of `queue` ends when it is. Refuses as
+    // refuse_if_ended() does.
     bool defer_completion_of(Queue &queue);
     // Time of a steady clock; valid if timed and done.
     double seconds() const noexcept { return seconds_; }
@@ -180,7 +229,11 @@ public:
 private:
     std::mutex lock_;
     std::condition_variable completed_;
-    Queue *const queue_;            // alive until the event is done: a busy queue keeps itself
+    Queue *const queue_;  // alive until the event is done: a busy queue keeps itself.
+                          // nullptr: an event of other processes
+    const std::shared_ptr<SharedWords> words_;  // of such an event
+    const std::uint32_t word_ = 0, number_ = 0;
+    bool has_failed_ = false;       // guarded by lock_
     std::vector<Queue *> waiting_;  // guarded by lock_
     const unsigned generation_;
     double seconds_ = 0;              // written before done_, and read after it
@@ -225,6 +278,7 @@ void fill_memory_functions(ep_backend &table);
 void fill_program_functions(ep_backend &table);
 void fill_peer_functions(ep_backend &table);
 void fill_ipc_functions(ep_backend &table);
+void fill_ipc_event_functions(ep_backend &table);
 void fill_graph_functions(ep_backend &table);
 
 }  // namespace entrepot::backends::host

@@ -328,6 +328,7 @@ void fill_memory_functions(ep_backend &table);
 void fill_program_functions(ep_backend &table);
 void fill_peer_functions(ep_backend &table);
 void fill_ipc_functions(ep_backend &table);
+void fill_ipc_event_functions(ep_backend &table);
 void fill_graph_functions(ep_backend &table);
 
 }  // namespace entrepot::backends::sycl

@@ -1,19 +1,24 @@
 // Memory of other libraries between processes, on the fake backend: pieces, files and refusals.
 #include <entrepot/array/array_handle.hpp>
+#include <entrepot/memory/operation.hpp>
 #include <entrepot/memory/share.hpp>
 
 #include "core/refusal.hpp"
 #include "fake_backend.hpp"
+#include "memory/device_memory.hpp"
 #include <memory/fd_server.hpp>
 
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 using namespace entrepot;
@@ -63,6 +68,27 @@ std::vector<std::int32_t> values_of(const Array &array) {
         found.push_back(
             reinterpret_cast<const std::int32_t *>(array.data())[i * array.strides()[0]]);
     return found;
+}
+
+// Work of the queue that stays pending.
+void access(const HeldQueue &held, Access how, const Array &array) {
+    const Use use = held.submit();
+    array.memory().record_access(how, use.queue, use.position);
+}
+
+// True if work of a new queue on the array runs now.
+bool runs_now(Access access, const Array &array) {
+    const Queue queue = Queue::create(fake::device());
+    Operation(queue).wait_for_conflicts(access, array.memory());
+    bool has_run = false;
+    fake::submit(queue, [&] { has_run = true; });
+    const bool ran_at_once = has_run;
+    // The caller releases the queue that it waits for, and the flag ends with this function.
+    if (!ran_at_once) {
+        const std::unique_lock locked(fake::world().mutex);
+        queue.handle()->pending.back().run = {};
+    }
+    return ran_at_once;
 }
 
 // The handle as another process sees it.
@@ -161,4 +187,145 @@ TEST_CASE("handle with altered bytes is refused") {
     const std::string bytes = handle.bytes();
     CHECK_REFUSED(ErrorKind::value, "cut short",
                   ArrayHandle::from_bytes(bytes.substr(0, bytes.size() / 2)));
+}
+
+TEST_CASE("pending write is shared as an event without a wait") {
+    ForeignBlocks blocks(1);
+    const Array array = blocks.array(0, 4);
+    const int waits = fake::world().calls.event_wait + fake::world().calls.queue_wait;
+    std::optional<HeldQueue> held(std::in_place);
+    access(*held, Access::write, array);
+    const ArrayHandle handle = passed_on(ArrayHandle::of(array));
+    REQUIRE(handle.memory.pending);
+    CHECK(handle.memory.host_wait.empty());
+    const Array opened = handle.open(), again = handle.open();
+    CHECK_FALSE(opened.memory().is_ready_for_host(Access::read));
+    CHECK_FALSE(runs_now(Access::read, opened));
+    CHECK_FALSE(runs_now(Access::write, again));
+    CHECK(fake::world().calls.event_wait + fake::world().calls.queue_wait == waits);
+    held.reset();
+    CHECK(runs_now(Access::read, opened));
+    CHECK(opened.memory().is_ready_for_host(Access::write));
+    CHECK(again.memory().is_ready_for_host(Access::write));
+}
+
+TEST_CASE("memory without pending work is shared without an event") {
+    ForeignBlocks blocks(1);
+    const Array array = blocks.array(0, 4);
+    const HeldQueue busy;
+    fake::submit(busy.queue);
+    const int records = fake::world().calls.ipc_event_record;
+    const ArrayHandle handle = ArrayHandle::of(array);
+    CHECK_FALSE(handle.memory.pending);
+    CHECK(fake::world().calls.ipc_event_record == records);
+    CHECK(runs_now(Access::write, passed_on(handle).open()));
+}
+
+TEST_CASE("shares of the same pending work have one event") {
+    ForeignBlocks blocks(2);
+    const Array first = blocks.array(0, 4), second = blocks.array(1024, 4);
+    const HeldQueue held;
+    access(held, Access::write, first);
+    access(held, Access::write, second);
+    const int records = fake::world().calls.ipc_event_record;
+    const std::string bytes = ArrayHandle::of(first).bytes();
+    for (int i = 0; i < 100; ++i) {
+        CHECK(ArrayHandle::of(first).bytes() == bytes);
+        CHECK(ArrayHandle::of(second).memory.pending);
+    }
+    CHECK(fake::world().calls.ipc_event_record == records + 1);
+    access(held, Access::write, first);
+    CHECK(ArrayHandle::of(first).bytes() != bytes);
+    CHECK(fake::world().calls.ipc_event_record == records + 2);
+}
+
+TEST_CASE("receiver of a read-only array waits for no reads") {
+    ForeignBlocks blocks(1);
+    const Array array = blocks.array(0, 4);
+    const HeldQueue held;
+    access(held, Access::read, array);
+    const Array read_only(array.memory(), array.data(), array.dtype(), array.layout(), true);
+    CHECK_FALSE(ArrayHandle::of(read_only).memory.pending);
+    const ArrayHandle handle = ArrayHandle::of(array);
+    REQUIRE(handle.memory.pending);
+    CHECK_FALSE(runs_now(Access::write, passed_on(handle).open()));
+}
+
+TEST_CASE("work of several queues is shared as one event") {
+    ForeignBlocks blocks(1);
+    const Array array = blocks.array(0, 4);
+    std::optional<HeldQueue> first(std::in_place), second(std::in_place);
+    access(*first, Access::read, array);
+    access(*second, Access::read, array);
+    const Array opened = passed_on(ArrayHandle::of(array)).open();
+    CHECK_FALSE(runs_now(Access::write, opened));
+    first.reset();
+    CHECK_FALSE(runs_now(Access::write, opened));
+    second.reset();
+    CHECK(runs_now(Access::write, opened));
+}
+
+TEST_CASE("opened memory is closed while work of its maker is pending") {
+    ForeignBlocks blocks(1);
+    const Array array = blocks.array(0, 4);
+    const HeldQueue held;
+    access(held, Access::write, array);
+    const std::size_t before = fake::world().allocations.size();
+    std::optional<Array> opened = passed_on(ArrayHandle::of(array)).open();
+    CHECK(fake::world().allocations.size() == before + 1);
+    opened.reset();
+    CHECK(fake::world().allocations.size() == before);
+}
+
+TEST_CASE("opened memory is shared on with the event of its maker") {
+    ForeignBlocks blocks(1);
+    const Array array = blocks.array(0, 4);
+    std::optional<HeldQueue> held(std::in_place);
+    access(*held, Access::write, array);
+    const Array opened = passed_on(ArrayHandle::of(array)).open();
+    fake::world().shareable[reinterpret_cast<std::uintptr_t>(opened.memory().data())] = {
+        block_bytes, EP_IPC_FILE};
+    const ArrayHandle onward = passed_on(ArrayHandle::of(opened));
+    REQUIRE(onward.memory.pending);
+    const Array last = onward.open();
+    CHECK_FALSE(runs_now(Access::read, last));
+    held.reset();
+    CHECK(runs_now(Access::read, last));
+}
+
+TEST_CASE("share waits on the host if the backend has no events") {
+    ForeignBlocks blocks(1);
+    const Array array = blocks.array(0, 4);
+    const HeldQueue held;
+    access(held, Access::write, array);
+    fake::world().shares_events = false;
+    std::thread releaser([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        fake::release(held.queue);
+    });
+    const ArrayHandle handle = ArrayHandle::of(array);
+    releaser.join();
+    fake::world().shares_events = true;
+    CHECK_FALSE(handle.memory.pending);
+    CHECK(handle.memory.host_wait ==
+          "no event can stand for the pending work: the fake has no events for other processes");
+    CHECK(array.memory().is_ready_for_host(Access::write));
+}
+
+TEST_CASE("share of captured work is refused") {
+    ForeignBlocks blocks(1);
+    const Array array = blocks.array(0, 4);
+    const Queue queue = Queue::create(fake::device());
+    const std::uint64_t capture = fake::begin_capture(queue);
+    array.memory().record_access(Access::write, queue, fake::submit(queue));
+    CHECK_REFUSED(ErrorKind::device, "captured into a graph", ArrayHandle::of(array));
+    fake::drop(fake::end_capture(capture));
+}
+
+TEST_CASE("handle of another version is refused by name") {
+    ForeignBlocks blocks(1);
+    std::string bytes = ArrayHandle::of(blocks.array(0, 4)).bytes();
+    bytes[bytes.find('3')] = '2';
+    CHECK_REFUSED(ErrorKind::value, "of another one: use the same release",
+                  ArrayHandle::from_bytes(bytes));
 }

@@ -245,7 +245,8 @@ class TestCrashes:
         handle = owner.run(
             """
             with memory.use_resource(memory.shareable()):
-                array = ep.full(1 << 28, 1, "uint8", device="host")
+                array = ep.empty(1 << 28, "uint8", device="host")
+            ep.fill(array, 1).wait()
             _ = array.share()
             """
         )

@@ -67,6 +67,7 @@ CHECK_SAME(ours::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, hipErrorStreamCaptureImplic
 CHECK_SAME(ours::CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed);
 CHECK_SAME(ours::CU_STREAM_CAPTURE_STATUS_ACTIVE, hipStreamCaptureStatusActive);
 CHECK_SAME(ours::CU_EVENT_DISABLE_TIMING, hipEventDisableTiming);
+CHECK_SAME(ours::CU_EVENT_INTERPROCESS, hipEventInterprocess);
 CHECK_SAME(ours::hipMemcpyDefault, ::hipMemcpyDefault);
 CHECK_SAME(ours::CU_MEM_ALLOCATION_TYPE_PINNED, hipMemAllocationTypePinned);
 CHECK_SAME(ours::CU_MEM_LOCATION_TYPE_DEVICE, hipMemLocationTypeDevice);
@@ -76,6 +77,7 @@ CHECK_SAME(ours::CU_MEM_ALLOC_GRANULARITY_MINIMUM, hipMemAllocationGranularityMi
 
 CHECK_SAME(sizeof(ours::CUuuid), sizeof(hipUUID));
 CHECK_SAME(sizeof(ours::CUipcMemHandle), sizeof(hipIpcMemHandle_t));
+CHECK_SAME(sizeof(ours::CUipcEventHandle), sizeof(hipIpcEventHandle_t));
 CHECK_SAME(sizeof(ours::CUmemPoolPtrExportData), sizeof(hipMemPoolPtrExportData));
 CHECK_SAME(sizeof(ours::CUmemPoolProps), sizeof(hipMemPoolProps));
 CHECK_PLACE(ours::CUmemPoolProps, location, hipMemPoolProps, location);
