@@ -206,30 +206,102 @@ def by_ray() -> list[Result]:
 # ---------------------------------------------------------------- handles
 
 
-def many_handles() -> list[Result]:
-    """10,000 handles of one array, which are opened in the process that made them."""
-    with memory.use_resource(memory.shareable()):
-        array = ep.full(1024, 1, "float32", device="host")
-    handle = array.share()
-    count = 10_000
+SPIN = """
+extern "C" __global__ void spin(int *data, long long turns) {
+    unsigned x = 1;
+    for (long long i = 0; i < turns; ++i) x = x * 1664525 + 1013904223;
+    data[0] = x;
+}
+"""
+SHARE_LIMIT_NS, OPEN_LIMIT_NS = 2e3, 50e3
 
-    def time_ns(call) -> float:
+
+def keep_busy(queue: ep.Queue) -> None:
+    """Occupies the queue for about two seconds."""
+    if queue.device.backend == "cuda":
+        array = ep.zeros(1, "int32", device=queue.device)
+        spin = ep.Program(SPIN, queue.device).kernel("spin")
+        spin[1](array, ep.Scalar(1, "int64")).wait()
+        spin[1](array, ep.Scalar(1_000_000_000, "int64"), queue=queue)
+        return
+    array = ep.empty(SIZE, "float32", device=queue.device)
+    for value in range(200):
+        ep.fill(array, value, queue=queue)
+
+
+def times_ns(call, count: int, before=lambda: None) -> float:
+    """Median of single calls, without ``before``."""
+    found = []
+    for _ in range(count):
+        before()
         start = time.perf_counter_ns()
-        for _ in range(count):
-            call()
-        return (time.perf_counter_ns() - start) / count
+        call()
+        found.append(float(time.perf_counter_ns() - start))
+    return statistics.median(found)
 
+
+def mean_ns(call, count: int) -> float:
+    start = time.perf_counter_ns()
+    for _ in range(count):
+        call()
+    return (time.perf_counter_ns() - start) / count
+
+
+def open_handles(pipe) -> None:
+    """Another process: answers with the time of ``open()`` for each handle and number of calls."""
+    while (task := pipe.recv()) is not None:
+        handle, count = task
+        handle.open().copy_to_host()
+        pipe.send(times_ns(handle.open, count))
+
+
+def handles(device: str) -> list[Result]:
+    """Many handles of one array. "New" is work that no earlier handle has an event for."""
+    count = 10_000 if device == "host" else 1_000
+    with memory.use_resource(memory.shareable()):
+        array = ep.empty(SIZE, "float32", device=device)
+    ep.fill(array, 1).wait()
+    queue, where = ep.Queue(device), device.partition(":")[0]
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    opener = context.Process(target=open_handles, args=(theirs,), daemon=True)
+    opener.start()
+
+    def opened_elsewhere(handle: ep.ArrayHandle) -> float:
+        ours.send((handle, 200))
+        return ours.recv()
+
+    def row(what: str, found: float, limit: float) -> Result:
+        return Result(Pair(f"{where}: {what}, against {limit / 1e3:g} µs", "", "", 1), found, limit)
+
+    idle = array.share()
     files = len(os.listdir("/proc/self/fd"))
-    opened, shared = time_ns(handle.open), time_ns(array.share)
-    assert len(os.listdir("/proc/self/fd")) <= files + 1, "descriptors are left"
-    return [
-        Result(Pair("share(), 10,000 times, against 2 µs", "", "", 1), shared, 2e3),
-        Result(Pair("open(), 10,000 times, against 50 µs", "", "", 1), opened, 50e3),
+    found = [
+        row("share()", mean_ns(array.share, count), SHARE_LIMIT_NS),
+        row("open()", mean_ns(idle.open, count), OPEN_LIMIT_NS),
+        row("open() in another process", opened_elsewhere(idle), OPEN_LIMIT_NS),
     ]
+    keep_busy(queue)
+    new = times_ns(array.share, 200, lambda: ep.fill(array[:1], 2, queue=queue))
+    pending = array.share()
+    found += [
+        row("share() of new pending work", new, SHARE_LIMIT_NS),
+        row("share() of pending work", mean_ns(array.share, count), SHARE_LIMIT_NS),
+        row("open() with pending work", mean_ns(pending.open, count // 10), OPEN_LIMIT_NS),
+    ]
+    assert pending.has_event, "the queue was busy for too short a time"
+    queue.wait()
+    assert len(os.listdir("/proc/self/fd")) <= files + 8, "descriptors are left"
+    ours.send(None)
+    opener.join()
+    return found
 
 
 def results() -> list[Result]:
-    found = by_multiprocessing() + many_handles()
+    found = by_multiprocessing()
+    for device in ("host", "cuda:0"):
+        if any(each.backend == device.partition(":")[0] for each in ep.devices()):
+            found += handles(device)
     for module, measured in (("distributed", by_dask), ("ray", by_ray)):
         if importlib.util.find_spec(module) is not None:
             found += measured()

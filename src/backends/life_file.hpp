@@ -13,10 +13,11 @@
 //   is never mapped.
 #pragma once
 #include "backends/boundary.hpp"
+#include "core/no_destructor.hpp"
 #include "core/open_file.hpp"
-#include "core/uninterrupted.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,6 +74,27 @@ public:
 private:
     OpenFile own_{-1};  // locked
     OpenFile for_others_{-1};
+};
+
+// The file of this process for events that a driver names: one in each plugin, without contents.
+//
+// Requires: the child of a fork records no events.
+class EmptyLifeFile {
+public:
+    // Refuses if the system gives no such file.
+    static int for_others() { return only().file_.for_others(); }
+
+private:
+    friend class entrepot::NoDestructor<EmptyLifeFile>;
+    EmptyLifeFile() : file_(1) {
+        pthread_atfork(nullptr, nullptr, []() noexcept { only().file_.close_in_child(); });
+    }
+    static EmptyLifeFile &only() {
+        static NoDestructor<EmptyLifeFile> made;
+        return *made;
+    }
+
+    LifeFile file_;
 };
 
 // Thread safety: thread-safe.

@@ -7,6 +7,7 @@
 #include <entrepot/core/text.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/memory/operation.hpp>
+#include <memory/deferred.hpp>
 #include <memory/fd_server.hpp>
 #include <memory/recorded_uses.hpp>
 
@@ -19,8 +20,8 @@
 namespace entrepot::shared_events {
 namespace {
 
-// The last event of some queues. It covers every position up to `covered`, also if the backend has
-// recorded it again for another queue: the backend then covers its earlier work (ipc_event_record).
+// The last event of some queues. It covers every position up to `covered`. The backend may have
+// recorded it again for another queue since. Then it still covers them, see ipc_event_record.
 class LastRecords {
 public:
     std::optional<SharedEvent> find(const Queue &queue, Queue::Position position) const {
@@ -56,6 +57,42 @@ private:
 
 LastRecords &last_records() {
     static constinit FirstUse<LastRecords> made;
+    return made.get();
+}
+
+// Work that events were recorded for and that may be pending.
+class SharedWork {
+public:
+    void add(const Queue &queue, Queue::Position position) {
+        std::vector<Use> done;  // dropped after the mutex
+        {
+            const MutexLock lock(mutex_);
+            keep_latest(uses_, {queue, position});
+            if (uses_.size() <= few)
+                return;
+            done.swap(uses_);
+        }
+        // The driver is asked, so that queues do not live on because they are listed here.
+        std::erase_if(done,
+                      [](const Use &use) { return is_done_for_sure(use.queue, use.position); });
+        const MutexLock lock(mutex_);
+        for (const Use &use : done)
+            keep_latest(uses_, use);
+    }
+    std::vector<Use> take() {
+        const MutexLock lock(mutex_);
+        return std::exchange(uses_, {});
+    }
+
+private:
+    static constexpr std::size_t few = 8;
+
+    ForkSafeMutex mutex_;
+    std::vector<Use> uses_ ENTREPOT_GUARDED_BY(mutex_);  // one for each queue
+};
+
+SharedWork &shared_work() {
+    static constinit FirstUse<SharedWork> made;
     return made.get();
 }
 
@@ -129,6 +166,8 @@ std::optional<SharedEvent> record_in(const Queue &queue, Queue::Position positio
     backend.check(status);
     event.sender = senders::publish_file(&backend, event.ipc.file);
     last_records().keep(queue, covered, event);
+    if (covered != 0)
+        shared_work().add(queue, covered);
     return event;
 }
 
@@ -179,3 +218,12 @@ void add_to(const Memory &memory, const SharedEvent &event) {
 }
 
 }  // namespace entrepot::shared_events
+
+void entrepot::wait_for_shared_work() noexcept {
+    for (const Use &use : shared_events::shared_work().take())
+        try {
+            if (may_call(use.queue.backend()))
+                use.queue.wait_at(use.position);
+        } catch (...) {  // the events are done all the same, or their waiters see this process end
+        }
+}

@@ -1,10 +1,9 @@
-// Shared events: the work that is pending on shared memory, as an event that other processes wait
-// for.
+// Shared events: other processes wait for the work that is pending on shared memory.
 //
 // Overview
-//   The event is recorded in the queue of the pending work if there is one, else in an internal
-//   queue that waits for all of it. The other process adds it to the access log of the memory that
-//   it opens. So its uses are ordered by the same log as those of memory of its own: a queue waits
+//   The event is recorded in the queue of the pending work. If several queues have some, an
+//   internal queue waits for all of them. The other process adds the event to the access log of
+//   the memory that it opens. So that log orders its uses, as with memory of its own. A queue waits
 //   for the event, and the host only where it reads.
 //
 // States

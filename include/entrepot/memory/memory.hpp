@@ -273,7 +273,8 @@ public:
     // Blocks: like wait_for_host().
     void wait_for_export(Access access) const { wait_on_host(access, false); }
 
-    // The work that an access has to wait for, with that of all peers. One event is to stand for it.
+    // The work that an access has to wait for, with that of all peers. One event is to stand for
+    // it.
     struct PendingWork {
         // The one queue that has all of it, up to the position. Empty if several have, or a queue
         // of a peer or an event queue does.

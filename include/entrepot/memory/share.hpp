@@ -58,6 +58,11 @@ struct SharedMemory {
 SharedMemory share(const Memory &memory, const void *lowest, std::size_t bytes,
                    ep_ipc_form form = EP_IPC_ANY, Access access = Access::write);
 
+// Waits for all work that handles of this process have events of. Python's module calls it at
+// interpreter shutdown, because work of a process ends with it, and other processes wait for it.
+// Blocks: without the GIL. Errors of the work are not reported.
+void wait_for_shared_work() noexcept;
+
 // Returns: the whole allocations, as memory of the shareable resource. SharedMemory::pending is in
 //          its access log, as a write.
 // Throws: Error(exchange) if the process that shared it has ended or released it. Error(value) if

@@ -14,6 +14,7 @@
 #include <entrepot/memory/limit.hpp>
 #include <entrepot/memory/log.hpp>
 #include <entrepot/memory/pool.hpp>
+#include <entrepot/memory/share.hpp>
 #include <entrepot/memory/shareable.hpp>
 #include <entrepot/memory/statistics.hpp>
 #include <entrepot/memory/track.hpp>
@@ -148,6 +149,7 @@ void at_exit() {
             if (const std::string report = static_cast<TrackResource &>(*tracker).leak_report();
                 !report.empty())
                 std::fprintf(stderr, "entrepot: at exit, %s\n", report.c_str());
+    without_gil([] { wait_for_shared_work(); });
     leak_from_now_on();
 }
 

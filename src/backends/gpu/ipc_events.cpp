@@ -16,9 +16,6 @@
 //   The driver does not support an opened event whose original was destroyed. So the events of a
 //   process are destroyed with their context, which is its device's primary one.
 #include "backends/gpu/native.hpp"
-#include "core/no_destructor.hpp"
-
-#include <pthread.h>
 
 #include <algorithm>
 #include <cstring>
@@ -32,27 +29,6 @@ constexpr std::size_t most_own = 64;
 constexpr std::size_t most_opened = 256;
 
 static_assert(sizeof(ep_ipc_event::name) >= sizeof(CUipcEventHandle));
-
-struct OwnLife {
-    CheckedMutex mutex;
-    LifeFile file ENTREPOT_GUARDED_BY(mutex);
-};
-
-NoDestructor<OwnLife> own_life;
-
-// The child of a fork uses no device. Its only thread needs no lock.
-[[maybe_unused]] const int watching_forks =
-    pthread_atfork(nullptr, nullptr, []() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
-        own_life->file.close_in_child();
-    });
-
-// Returns: the file that tells other processes that this one lives.
-int life_file() {
-    const MutexLock lock(own_life->mutex);
-    if (!own_life->file)
-        own_life->file = LifeFile(1);
-    return own_life->file.for_others();
-}
 
 bool are_same(const CUipcEventHandle &one, const CUipcEventHandle &other) noexcept {
     return std::memcmp(&one, &other, sizeof one) == 0;
@@ -125,7 +101,7 @@ void SharedEvents::record(Queue &queue, ep_ipc_event &recorded) {
         refusal_ = queue.device().selector() + " has no events for other processes "
                                                "(CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED)";
     recorded = {};
-    recorded.file = life_file();
+    recorded.file = EmptyLifeFile::for_others();
     recorded.process = getpid();
     const Own &own = next_own(queue);
     check(driver().cuEventRecord(own.event->native, queue.native), "cuEventRecord");

@@ -66,7 +66,8 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 }  // namespace
 
 Context::Context(const ::sycl::context &context)
-    : native(context), is_default(is_default_of_platform(context)) {
+    : native(context), is_default(is_default_of_platform(context)),
+      shared_events(std::make_unique<SharedEvents>()) {
     for (const ::sycl::device &device : native.get_devices())
         devices.push_back(&device_of(device));
     if (native.get_backend() == ::sycl::backend::opencl) {

@@ -1,5 +1,10 @@
 // Events: recorded in a queue; other queues or the host wait for them.
+#include "backends/sycl/extensions.hpp"
 #include "backends/sycl/native.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace entrepot::backends::sycl {
 namespace {
@@ -63,6 +68,10 @@ void submit_dependent_barrier(Queue &queue, const ::sycl::event &event) {
 void wait_in_queue(Queue &queue, Event &event) {
     if (event.is_done())
         return;
+    if (event.is_of_other_process()) {
+        const SubmitLock lock(queue);
+        return wait_for_event(queue.native, event.native);
+    }
     const bool enqueued = is_enqueued(event.native);
     if (enqueued && event.context == queue.context)
         submit_barrier(queue, event.native);
@@ -136,9 +145,19 @@ Event::Event(const Queue &of, ::sycl::event event)
     : context(of.context), native(std::move(event)), error_(of.error),
       locks_(of.requires_exclusive_wait() ? of.locks : nullptr) {}
 
-bool Event::is_done() const {
+bool Event::is_complete() const {
     return native.get_info<::sycl::info::event::command_execution_status>() ==
            ::sycl::info::event_command_status::complete;
+}
+
+bool Event::is_done() const {
+    if (is_complete())
+        return true;
+    if (!is_of_other_process() || !recorder_->has_ended())
+        return false;
+    if (!is_complete())  // the process may have ended after its work was done
+        recorder_->refuse_ended();
+    return true;
 }
 
 // Calls wait(native), serialized with other waits if the event's queue requires that (see
@@ -158,6 +177,13 @@ void Event::wait() {
 }
 
 void Event::wait_without_report() {
+    using namespace std::chrono_literals;
+    // The runtime would wait for a process that has ended.
+    if (is_of_other_process()) {
+        for (auto pause = 10us; !is_done(); pause = std::min(2 * pause, 500us))
+            std::this_thread::sleep_for(pause);
+        return;
+    }
     wait_exclusively([](::sycl::event &event) { event.wait(); });
 }
 

@@ -1,5 +1,5 @@
-// Extensions that not every runtime of this generation has: memory of the process that is
-// registered with a context, and memory that another process opens.
+// Extensions that not every runtime of this generation has. They are for memory of the process that
+// is registered with a context, and for memory and events that another process opens.
 //
 // Headers of 2026.0 lack them, and a runtime of 2026.0 lacks their functions. So a function is a
 // weak symbol, which is NULL if the runtime does not have it.
@@ -23,6 +23,30 @@ namespace ext::oneapi::experimental::ipc::memory {
 __attribute__((weak)) handle get(void *, const context &);
 __attribute__((weak)) void close(void *, const context &);
 }  // namespace ext::oneapi::experimental::ipc::memory
+}  // namespace _V1
+}  // namespace sycl
+#endif
+
+#if __has_include(<sycl/ext/oneapi/experimental/ipc_event.hpp>)
+#include <sycl/ext/oneapi/experimental/ipc_event.hpp>
+#include <sycl/ext/oneapi/experimental/reusable_events.hpp>
+#define ENTREPOT_SYCL_SHARES_EVENTS
+
+namespace sycl {
+inline namespace _V1 {
+namespace detail {
+__attribute__((weak)) event openIPCEventHandle(const std::byte *, std::size_t, const context &);
+}
+namespace ext::oneapi::experimental {
+namespace detail {
+__attribute__((weak)) event make_event(const context &, std::uint32_t);
+}
+__attribute__((weak)) void enqueue_signal_event(queue, event &);
+__attribute__((weak)) void enqueue_wait_event(queue, const event &);
+namespace ipc::event {
+__attribute__((weak)) handle get(const sycl::event &);
+}
+}  // namespace ext::oneapi::experimental
 }  // namespace _V1
 }  // namespace sycl
 #endif
@@ -112,6 +136,44 @@ inline bool shares_memory(const ::sycl::device &) { return false; }
 [[noreturn]] inline void close_shared(void *, const ::sycl::context &) {
     refuse_missing("ipc::memory::close");
 }
+
+#endif
+
+#ifdef ENTREPOT_SYCL_SHARES_EVENTS
+
+inline bool shares_events(const ::sycl::device &device) {
+    return ::sycl::detail::openIPCEventHandle != nullptr && syclex::detail::make_event != nullptr &&
+           syclex::enqueue_signal_event != nullptr && syclex::enqueue_wait_event != nullptr &&
+           syclex::ipc::event::get != nullptr && device.has(::sycl::aspect::ext_oneapi_ipc_event);
+}
+// Requires (all): shares_events() of the device.
+inline ::sycl::event make_shared_event(const ::sycl::context &context) {
+    return syclex::make_event(context, syclex::properties{syclex::enable_ipc{}});
+}
+inline std::vector<std::byte> shared_name(const ::sycl::event &event) {
+    return syclex::ipc::event::get(event).data();
+}
+inline ::sycl::event open_shared_event(const std::vector<std::byte> &name,
+                                       const ::sycl::context &context) {
+    return syclex::ipc::event::open(name, context);
+}
+inline void signal_event(const ::sycl::queue &queue, ::sycl::event &event) {
+    syclex::enqueue_signal_event(queue, event);
+}
+inline void wait_for_event(const ::sycl::queue &queue, const ::sycl::event &event) {
+    syclex::enqueue_wait_event(queue, event);
+}
+
+#else
+
+inline bool shares_events(const ::sycl::device &) { return false; }
+inline ::sycl::event make_shared_event(const ::sycl::context &) { return {}; }
+inline std::vector<std::byte> shared_name(const ::sycl::event &) { return {}; }
+inline ::sycl::event open_shared_event(const std::vector<std::byte> &, const ::sycl::context &) {
+    return {};
+}
+inline void signal_event(const ::sycl::queue &, ::sycl::event &) {}
+inline void wait_for_event(const ::sycl::queue &, const ::sycl::event &) {}
 
 #endif
 

@@ -2,6 +2,7 @@
 //
 // Nothing here is destroyed at process exit: the runtime's own statics may be gone by then.
 #pragma once
+#include "backends/life_file.hpp"
 #include "backends/sycl/driver.hpp"
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/counted.hpp>
@@ -9,7 +10,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -83,6 +86,8 @@ void write_handles(const std::vector<Device *> &all, ep_device *devices, std::si
 
 // Interned: while a handle lives, its sycl::context has no other handle, so equal handles mean
 // equal contexts.
+class SharedEvents;
+
 class Context : public Counted<Context> {
 public:
     explicit Context(const ::sycl::context &context);
@@ -102,6 +107,7 @@ public:
                                    const Source &source);
 
     std::atomic<bool> builds_no_blocks = false;  // see contiguous.hpp
+    const std::unique_ptr<SharedEvents> shared_events;
 
 private:
     CheckedMutex mutex_;
@@ -207,20 +213,46 @@ public:
     Event(const Queue &of, ::sycl::event event);
     // An event of other code.
     explicit Event(const ::sycl::event &event) : native(event) {}
+    // An event that `recorder`, another process, records.
+    Event(const ::sycl::event &event, std::shared_ptr<const ProcessLife> recorder)
+        : native(event), recorder_(std::move(recorder)) {}
 
     const IntrusivePtr<Context> context;  // empty for events of other code
     ::sycl::event native;
 
+    // These refuse if the event is not done and the other process that records it has ended.
     bool is_done() const;
     void wait();
+    bool is_of_other_process() const noexcept { return recorder_ != nullptr; }
     // Waits like wait(), and leaves an asynchronous error of the queue to later waits.
     void wait_without_report();
 
 private:
     template <class Wait> void wait_exclusively(Wait &&wait);
+    bool is_complete() const;
 
     const std::shared_ptr<AsyncError> error_;  // of its queue, if created here
     const std::shared_ptr<QueueLocks> locks_;  // of its queue, if waits are serialized
+    const std::shared_ptr<const ProcessLife> recorder_;
+};
+
+// Events of this process that other processes open, of one context: see ipc_events.cpp.
+class SharedEvents {
+public:
+    // Records an event in the queue, and describes it in `recorded`.
+    void record(Queue &queue, ep_ipc_event &recorded);
+    // Returns: the event of that name, if it is of this context; else nullptr.
+    IntrusivePtr<Event> find(const std::vector<std::byte> &name);
+
+private:
+    struct Own {
+        IntrusivePtr<Event> event;
+        std::vector<std::byte> name;
+    };
+    Own &next_own(const Queue &queue) ENTREPOT_REQUIRES(mutex_);
+
+    CheckedMutex mutex_;                               // held while the runtime records an event
+    std::deque<Own> own_ ENTREPOT_GUARDED_BY(mutex_);  // the one recorded longest ago first
 };
 
 // ------------------------------------------------------------------ queues

@@ -1510,6 +1510,44 @@ inline void ipc_allocations_are_opened_one_after_the_other(const Subject &subjec
     });
 }
 
+// One process records and opens the event. Tests in Python do that in two.
+inline void ipc_event_is_opened_or_refused(const Subject &subject) {
+    on_each_device(subject, [](const Bench &bench) {
+        const ep_backend &table = bench.table;
+        const Queue first = bench.queue(), second = bench.queue();
+        ep_ipc_event shared{};
+        ep_event event = nullptr;
+        if (table.ipc_event_record(first.get(), &shared) == EP_UNSUPPORTED) {
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_event_record(first.get(), &shared));
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
+                                table.ipc_event_open(bench.context.get(), &shared, &event));
+            return;
+        }
+        for (int i = 0; i < 300; ++i) {  // more than a backend pools
+            CONTRACT_OK(table.ipc_event_record(first.get(), &shared));
+            CHECK(shared.file >= 0);
+            CHECK(shared.process == getpid());
+            CONTRACT_OK(table.ipc_event_open(bench.context.get(), &shared, &event));
+            CONTRACT_OK(table.event_wait_in_queue(second.get(), event));
+            if (i % 100 == 0) {
+                std::int32_t is_done = 0;
+                CONTRACT_OK(table.event_wait(event));
+                CONTRACT_OK(table.event_is_done(event, &is_done));
+                CHECK(is_done == 1);
+            }
+            table.event_release(event);
+        }
+        bench.wait(first);
+        bench.wait(second);
+        ep_ipc_event wrong = shared;
+        wrong.name_size = 3;
+        CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_event_open(bench.context.get(), &wrong, &event));
+        wrong = shared;
+        wrong.file = -1;
+        CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_event_open(bench.context.get(), &wrong, &event));
+    });
+}
+
 // ---------------------------------------------------------------- threads
 
 inline void threads_share_a_device(const Subject &subject) {
@@ -1658,6 +1696,7 @@ inline void threads_share_a_queue(const Subject &subject) {
     CONTRACT_CASE(NAME, SUBJECT, impossible_graphs_are_refused)                                    \
     CONTRACT_CASE(NAME, SUBJECT, ipc_memory_is_opened_or_refused)                                  \
     CONTRACT_CASE(NAME, SUBJECT, ipc_allocations_are_opened_one_after_the_other)                   \
+    CONTRACT_CASE(NAME, SUBJECT, ipc_event_is_opened_or_refused)                                   \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)                                           \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_queue)
 

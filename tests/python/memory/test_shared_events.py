@@ -255,6 +255,16 @@ class TestEndOfMaker:
         assert opener.run("_ = opened.copy_to_host().numpy().tolist()[0]") == 42
 
 
+    def test_process_that_exits_ends_its_work_first(
+        self, device: str, maker: Other, opener: Other
+    ) -> None:
+        handle = maker.run("array = zeros(device); done = start(array); _ = array.share()")
+        opener.run("opened = handle.open(); _ = None", handle=handle)
+        maker.end()
+        assert maker.process.returncode == 0
+        assert opener.run("_ = opened.copy_to_host().numpy().tolist()[0]") == RESULT
+
+
 @pytest.mark.host
 class TestHost:
     @pytest.fixture
