@@ -1629,8 +1629,11 @@ class Array:
         The memory must come from ``entrepot.memory.shareable()``, or from a library whose
         memory the driver can share. The driver of CUDA or HIP shares memory of cudaMalloc, and
         mapped memory and pools with handles. SYCL shares memory of devices with the aspect
-        ``ext_oneapi_ipc_memory``. The call waits for submitted work that writes the memory. The
-        two processes must order later work between them.
+        ``ext_oneapi_ipc_memory``.
+
+        Uses of the opened array run after the work that is pending on the memory now. The call
+        waits for that work only if no event can stand for it (``ArrayHandle.host_wait``). The two
+        processes must order later work between them.
 
         Keep the array or the handle until the other process has opened it. After that, each
         process keeps the memory alive by itself. Memory of cudaMalloc, of a pool and of SYCL
@@ -1652,6 +1655,8 @@ class Array:
         ExchangeError
             If the memory cannot be shared. The message names the resource whose memory can, or
             the setting of the library's allocator that allows it.
+        DeviceError
+            If work on the memory is captured or recorded into a graph.
 
         Examples
         --------
@@ -2282,7 +2287,7 @@ class ArrayHandle:
 
         It is the same memory at another address. May be called any number of times, in
         any process of the same user, while the process that shared the array holds the
-        memory.
+        memory. Uses of the array wait for the work that was pending when it was shared.
 
         Returns
         -------
@@ -2297,7 +2302,8 @@ class ArrayHandle:
         ValueError
             If the handle contradicts the memory.
         DeviceError
-            If the device is not available in this process.
+            If the device is not available in this process. Also if the process that shared
+            the array has ended before its pending work was done.
 
         Examples
         --------
@@ -2325,6 +2331,19 @@ class ArrayHandle:
     @property
     def read_only(self) -> bool:
         """True if the array cannot be written."""
+
+    @property
+    def has_event(self) -> bool:
+        """
+        True if work was pending, and uses of the opened array wait for its event.
+        """
+
+    @property
+    def host_wait(self) -> str:
+        """
+        Why ``Array.share`` waited on the host for pending work, as no event can stand for
+        it. Empty if it did not wait, and for a handle that was made from bytes.
+        """
 
     @property
     def process(self) -> int:

@@ -254,7 +254,6 @@ class TestEndOfMaker:
         maker.kill()
         assert opener.run("_ = opened.copy_to_host().numpy().tolist()[0]") == 42
 
-
     def test_process_that_exits_ends_its_work_first(
         self, device: str, maker: Other, opener: Other
     ) -> None:
