@@ -240,13 +240,6 @@ def times_ns(call, count: int, before=lambda: None) -> float:
     return statistics.median(found)
 
 
-def mean_ns(call, count: int) -> float:
-    start = time.perf_counter_ns()
-    for _ in range(count):
-        call()
-    return (time.perf_counter_ns() - start) / count
-
-
 def open_handles(pipe) -> None:
     """Another process: answers with the time of ``open()`` for each handle and number of calls."""
     while (task := pipe.recv()) is not None:
@@ -277,8 +270,8 @@ def handles(device: str) -> list[Result]:
     idle = array.share()
     files = len(os.listdir("/proc/self/fd"))
     found = [
-        row("share()", mean_ns(array.share, count), SHARE_LIMIT_NS),
-        row("open()", mean_ns(idle.open, count), OPEN_LIMIT_NS),
+        row("share()", times_ns(array.share, count), SHARE_LIMIT_NS),
+        row("open()", times_ns(idle.open, count), OPEN_LIMIT_NS),
         row("open() in another process", opened_elsewhere(idle), OPEN_LIMIT_NS),
     ]
     keep_busy(queue)
@@ -286,8 +279,8 @@ def handles(device: str) -> list[Result]:
     pending = array.share()
     found += [
         row("share() of new pending work", new, SHARE_LIMIT_NS),
-        row("share() of pending work", mean_ns(array.share, count), SHARE_LIMIT_NS),
-        row("open() with pending work", mean_ns(pending.open, count // 10), OPEN_LIMIT_NS),
+        row("share() of pending work", times_ns(array.share, count), SHARE_LIMIT_NS),
+        row("open() with pending work", times_ns(pending.open, count // 10), OPEN_LIMIT_NS),
     ]
     assert pending.has_event, "the queue was busy for too short a time"
     queue.wait()

@@ -171,11 +171,22 @@ std::optional<SharedEvent> record_in(const Queue &queue, Queue::Position positio
     return event;
 }
 
+// True if the queue has completed the position. The driver is asked if that is cheap. Of a default
+// stream it is not: an event would be recorded for the question.
+bool is_done_cheaply(const Queue &queue, Queue::Position position) {
+    return is_known_done(queue, position) || (!queue.is_foreign() && queue.is_idle());
+}
+
 std::optional<SharedEvent> record_pending(const Memory &memory, Access access,
                                           const Memory::PendingWork &pending,
                                           std::string &refusal) {
-    if (pending.queue && is_recordable(pending.queue, memory))
+    if (pending.queue && is_recordable(pending.queue, memory)) {
+        if (is_done_cheaply(pending.queue, pending.position))
+            return std::nullopt;
         return record_in(pending.queue, pending.position, refusal);
+    }
+    if (memory.is_ready_for_host(access))
+        return std::nullopt;
     const Queue queue = Queue::internal_for_context(memory.context(), memory.device());
     Operation(queue).wait_for_conflicts(access, memory);
     return record_in(queue, queue.position(), refusal);
@@ -186,21 +197,22 @@ std::optional<SharedEvent> record_pending(const Memory &memory, Access access,
 std::optional<SharedEvent> record(const Memory &memory, Access access, bool may_leave_machine,
                                   std::string &host_wait) {
     RecordedUses::require_unused(access, memory, "share()");
-    if (memory.is_ready_for_host(access))
+    if (memory.has_no_pending_access() && !memory.has_peers())
         return std::nullopt;
     std::string obstacle;
     if (may_leave_machine) {
         obstacle = "the handle is for other machines, too, and events stay on one";
+    } else if (const Memory::PendingWork pending = memory.pending_work(access); pending.obstacle) {
+        obstacle = pending.obstacle;
     } else {
-        const Memory::PendingWork pending = memory.pending_work(access);
-        if (pending.obstacle)
-            obstacle = pending.obstacle;
-        else if (std::optional<SharedEvent> event =
-                     record_pending(memory, access, pending, obstacle))
+        std::optional<SharedEvent> event = record_pending(memory, access, pending, obstacle);
+        if (event || obstacle.empty())
             return event;
     }
-    memory.wait_for_host(access);
-    host_wait = sentence_of("no event can stand for the pending work: ", obstacle);
+    if (!memory.is_ready_for_host(access)) {
+        memory.wait_for_host(access);
+        host_wait = sentence_of("no event can stand for the pending work: ", obstacle);
+    }
     return std::nullopt;
 }
 

@@ -144,7 +144,8 @@ IntrusivePtr<Event> SharedEvents::open(const Context &context, const ep_ipc_even
     if (code != CUDA_SUCCESS)
         refuse(code == CUDA_ERROR_NOT_SUPPORTED ? EP_UNSUPPORTED : EP_INVALID,
                "the driver does not open the event of the handle, with ", text_of(code),
-               ": the process that shared the memory has ended");
+               ": the process that shared the memory has ended, or is in a container with other "
+               "namespaces (IPC, PID); there, wait for pending work before share()");
     auto event = IntrusivePtr<Event>::adopt(new Event(native, process));
     if (opened_.size() == most_opened) {
         left = std::move(opened_.back().event);

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from entrepot import _core, leases, memory, transport
+from entrepot import leases, memory, transport
 from support.other_process import open_files, pages, shareable, shared_mappings
 from support.places import Place, every_place, moved, values_of
 from support.polling import eventually_equal
@@ -92,10 +92,10 @@ class TestSerialization:
     def test_error_of_sharing_is_reported(self, monkeypatch: Any) -> None:
         """Frames are for memory that cannot be shared, and not for failures."""
 
-        def fail(array: ep.Array) -> None:
+        def fail(*_: object, **__: object) -> None:
             raise ep.ExchangeError("shared memory: too many open files")
 
-        monkeypatch.setattr(_core, "_synchronize_for_host", fail)
+        monkeypatch.setattr(leases, "hold", fail)
         with pytest.raises(ep.ExchangeError, match="too many open files"):
             transport.dask._serialize(shareable(BASE, "host"), context())
 

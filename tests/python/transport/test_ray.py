@@ -194,14 +194,17 @@ def test_private_memory_is_refused_with_the_object_store() -> None:
         Transport().extract_tensor_transport_metadata("id", [ep.zeros(3, "int8", device="host")])
 
 
-def test_metadata_is_made_after_pending_reads() -> None:
-    """The receiver may write."""
+def test_write_of_receiver_is_ordered_after_pending_reads() -> None:
     array, queue = shareable(np.full(1 << 22, 1, "int32"), "host"), ep.Queue("host")
     for _ in range(30):
-        done = ep.copy(ep.empty(1 << 22, "int32", device="host"), array, queue=queue)
+        copied = ep.empty(1 << 22, "int32", device="host")
+        done = ep.copy(copied, array, queue=queue)
     assert not done.done, "there is work to wait for"
-    Transport().extract_tensor_transport_metadata("id", [array])
+    metadata = Transport().extract_tensor_transport_metadata("id", [array])
+    (received,) = Transport().recv_multiple_tensors("id", metadata, None)
+    ep.fill(received, 2).wait()
     assert done.done
+    assert (values_of(copied) == 1).all()
 
 
 def _other_device() -> str:
