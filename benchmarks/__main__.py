@@ -45,7 +45,10 @@ TOPICS: dict[str, dict[str, Measured]] = {
         "launches": alternated(launches.pairs),
         "launches, against the runtime called from C++": runtime.results,
     },
-    "graphs": {"graphs": alternated(graphs.pairs)},
+    "graphs": {
+        "graphs": alternated(graphs.pairs),
+        "graphs, of the runtime called from C++": alternated(graphs.runtime_pairs),
+    },
     "copies": {"copies": alternated(copies.pairs)},
     "access": {"access": alternated(access.pairs)},
     "adapters": {"adapters": alternated(adapters.pairs)},

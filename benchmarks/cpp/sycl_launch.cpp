@@ -1,7 +1,9 @@
 // Library for benchmarks/runtime.py: a kernel launched by the SYCL runtime itself. Both sides of a
 // comparison thus run in one process, on one queue, with the same threads awake.
 #include <sycl/backend.hpp>
+#include <sycl/ext/oneapi/experimental/graph.hpp>
 #include <sycl/kernel_bundle.hpp>
+#include <sycl/properties/queue_properties.hpp>
 #include <sycl/queue.hpp>
 
 #include <dlfcn.h>
@@ -25,6 +27,9 @@ sycl::kernel kernel_of(const sycl::queue &queue, const char *source, const char 
     return sycl::make_kernel<sycl::backend::opencl>(create_kernel(program, name, nullptr),
                                                     queue.get_context());
 }
+
+namespace syclex = sycl::ext::oneapi::experimental;
+using Executable = syclex::command_graph<syclex::graph_state::executable>;
 
 }  // namespace
 
@@ -71,5 +76,29 @@ __attribute__((visibility("default"))) double runtime_launch(sycl::queue *queue,
     const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
     queue->wait();
     return time.count() / calls;
+}
+// A command graph of `launches` launches of 64 work-items, as the runtime records them from a
+// queue. The kernel's parameters are `array`, then an int. The graph lives as long as the process.
+__attribute__((visibility("default"))) void *runtime_graph(const sycl::queue *queue,
+                                                           const sycl::kernel *kernel, void *array,
+                                                           int value, int launches) {
+    sycl::queue recorded(queue->get_context(), queue->get_device(),
+                         sycl::property::queue::in_order{});
+    syclex::command_graph graph(queue->get_context(), queue->get_device());
+    graph.begin_recording(recorded);
+    for (int i = 0; i < launches; ++i)
+        recorded.submit([&](sycl::handler &handler) {
+            handler.set_arg(0, array);
+            handler.set_arg(1, value);
+            handler.parallel_for(sycl::nd_range<1>(64, 64), *kernel);
+        });
+    graph.end_recording(recorded);
+    return new Executable(graph.finalize());
+}
+
+__attribute__((visibility("default"))) void runtime_replay(sycl::queue *queue,
+                                                           const Executable *graph) {
+    queue->submit([&](sycl::handler &handler) { handler.ext_oneapi_graph(*graph); });
+    queue->wait();
 }
 }
