@@ -377,6 +377,7 @@ def shared(array: _core.Array, otherwise: str) -> Shared:
 def open_shared(handle: bytes, where: str, device: str) -> _core.Array:
     """The array of ``Shared``, without a copy.
 
+    Memory that was pinned for a device is pinned here as well, unless the device needs no pin.
     Raises ExchangeError on another machine, and if the memory has been released. Raises DeviceError
     if the process has no device of that name.
     """
@@ -387,9 +388,12 @@ def open_shared(handle: bytes, where: str, device: str) -> _core.Array:
         )
     array = _core.ArrayHandle(handle).open()
     # Devices of one backend may have other names in this process.
-    if device.partition(":")[0] != array.device.backend:
-        return _core.asarray(array, device=_device(device))
-    return array
+    if device.partition(":")[0] == array.device.backend:
+        return array
+    place = _device(device)
+    if place.has_aspect_usm_system_allocations:
+        return _core.asarray(array, device=place)
+    return _core.pin(array, device=place)
 
 
 def leased(

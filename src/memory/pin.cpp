@@ -108,9 +108,10 @@ public:
     }
 
     void end_use(const Memory::Ordering::Pin &pin) noexcept {
+        const Key key(domain_of(pin.device), pin.registered);
         const InterpreterLock::Released released;
         const MutexLock lock(mutex_);
-        const auto found = rows_.find(Key(domain_of(pin.device), pin.registered));
+        const auto found = rows_.find(key);
         ENTREPOT_ASSERT(found != rows_.end() && found->second.uses > 0);
         if (--found->second.uses != 0)
             return;

@@ -18,6 +18,7 @@ import pytest
 import entrepot as ep
 from entrepot import kernel as dppy
 from entrepot import memory
+from support.other_process import Other
 from support.processes import completed
 
 np = pytest.importorskip("numpy")
@@ -264,6 +265,24 @@ class TestConsumersOfPinnedMemory:
         starts_slowly(pinned, ep.Queue("cuda:0"))
         ep.fill(source, 9)
         assert int(cupy.asarray(pinned)[0]) == 9
+
+
+@every_device
+def test_shared_pickle_is_pinned_for_the_receiver(device: str) -> None:
+    source = shared()
+    data = ep.dumps(ep.pin(source, device=device), "share")
+    other = Other()
+    found = other.run(
+        """
+        array = pickle.loads(data)
+        ep.fill(array, 7).wait()
+        _ = (str(array.device), array.kind, array.__dlpack_device__()[0])
+        """,
+        data=data,
+    )
+    other.end()
+    assert found == (str(ep.device(device)), "host", {"cuda:0": 3, "hip:0": 11}.get(device, 1))
+    assert source.numpy()[-1] == 7
 
 
 @pytest.mark.parametrize("device", [HOST, SYCL])
