@@ -53,7 +53,7 @@ class TestOrder:
         array = zeros(device)
         done = start(array)
         handle = array.share()
-        assert handle.has_event
+        assert handle.has_event, handle.host_wait
         assert handle.host_wait == ""
         assert not opener.run(
             """
@@ -96,7 +96,7 @@ class TestOrder:
         read = ep.copy(copied, array, queue=queue)
         assert not read.done
         handle = array.share()
-        assert handle.has_event
+        assert handle.has_event, handle.host_wait
         opener.run("event = ep.fill(handle.open(), 7); _ = None", handle=handle)
         assert not read.done
         assert opener.run("event.wait(); _ = None") is None
@@ -188,7 +188,7 @@ class TestLifetime:
                 done = start(array, queue, turns=turns)
                 for _ in range(count // 10):
                     handle = array.share()
-                assert handle.has_event
+                assert handle.has_event, handle.host_wait
                 done.wait()
                 seen = opener.run(source, handle=handle, count=count)
             opener.run("queue.wait(); memory.trim(); _ = None")
@@ -341,7 +341,7 @@ class TestHost:
                 os._exit(1)
         try:
             handle = ep.ArrayHandle(os.read(reading, 1 << 16))
-            assert handle.has_event
+            assert handle.has_event, handle.host_wait
             assert values_of(handle.open()).tolist()[0] == RESULT
         finally:
             os.kill(child, 9)
@@ -449,7 +449,7 @@ class TestCuda:
             torch.cuda._sleep(1_000_000_000)
             tensor += RESULT
             handle = ep.asarray(tensor).share()
-        assert handle.has_event
+        assert handle.has_event, handle.host_wait
         assert not stream.query()
         opener.run(
             "copied = ep.empty(1 << 20, 'int32', device='cuda:0')\n"
@@ -505,7 +505,7 @@ class TestCuda:
     def test_host_memory_with_work_of_a_device_waits_on_the_host(self) -> None:
         warm_up("cuda:0")
         array = zeros("host")
-        view = ep.asarray(array, device="cuda:0")
+        view = ep.pin(array, "cuda:0")
         done = start(view)
         handle = array.share()
         assert "work of another backend" in handle.host_wait
