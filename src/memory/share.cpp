@@ -148,8 +148,13 @@ Memory open(const SharedMemory &shared, bool read_only) {
         }
     }
     void *start = nullptr;
-    place.context.backend().call(&ep_backend::ipc_open, place.context.handle(), handles.data(),
-                                 handles.size(), read_only, &start);
+    const Backend &backend = place.context.backend();
+    const ep_status status = backend.status_of(&ep_backend::ipc_open, place.context.handle(),
+                                               handles.data(), handles.size(), read_only, &start);
+    // The driver does not tell a handle of memory that is gone from other bytes.
+    if (status == EP_INVALID && handles.front().form == EP_IPC_DRIVER)
+        throw Error(ErrorKind::exchange, "shared memory: ", Backend::last_error());
+    backend.check(status);
     Memory memory = Memory::of_block(shareable_resource(), place, {start, bytes, 0});
     require_kind(memory);
     if (shared.pending)

@@ -973,8 +973,11 @@ inline void enter_ipc(ep_backend &table) {
                         std::int32_t, void **pointer) {
         return guarded([&](World &w) {
             std::size_t bytes = 0;
-            for (std::size_t i = 0; i < count; ++i)
+            for (std::size_t i = 0; i < count; ++i) {
+                if (handles[i].form == EP_IPC_DRIVER && !w.shareable.contains(start_in(handles[i])))
+                    refuse(EP_INVALID, "the fake has no such memory");
                 bytes += handles[i].size;
+            }
             auto *const opened = static_cast<std::byte *>(std::aligned_alloc(64, bytes));
             std::byte *at = opened;
             for (std::size_t i = 0; i < count; at += handles[i++].size)

@@ -155,6 +155,9 @@ TEST_CASE("memory that the driver names is opened by others only") {
     CHECK_REFUSED(ErrorKind::exchange, "this process shared it", passed_on(handle).open());
     CHECK(values_of(of_another_process(passed_on(handle)).open()) ==
           std::vector<std::int32_t>{2, 3});
+    fake::world().shareable.clear();
+    CHECK_REFUSED(ErrorKind::exchange, "shared memory: the fake has no such memory",
+                  of_another_process(passed_on(handle)).open());
 }
 
 TEST_CASE("array across allocations that the driver names is refused") {
