@@ -421,13 +421,17 @@ class TestCuda:
     def test_torch_after_opened_memory_is_ordered(self, opener: Other) -> None:
         """The next operation of a library, on its own stream."""
         warm_up("cuda:0")
-        opener.run("import torch; torch.zeros(1, device='cuda').add_(1).cpu(); _ = None")
+        # CUDA loads the code of an operation at its first use, and waits for the context then.
+        opener.run(
+            "import torch\n"
+            "(torch.zeros(2, device='cuda', dtype=torch.int32) * 2).cpu()\n"
+            "stream = torch.cuda.Stream()\n_ = None"
+        )
         array = zeros("cuda:0")
         done = start(array)
         handle = array.share()
         opener.run(
             """
-            stream = torch.cuda.Stream()
             with torch.cuda.stream(stream):
                 tensor = torch.from_dlpack(handle.open())
                 result = tensor * 2
@@ -446,6 +450,8 @@ class TestCuda:
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
             tensor = torch.zeros(1 << 20, device="cuda", dtype=torch.int32)
+            tensor += 0
+            ep.asarray(tensor).share()  # the first export of an allocation may wait for its device
             torch.cuda._sleep(1_000_000_000)
             tensor += RESULT
             handle = ep.asarray(tensor).share()
@@ -505,7 +511,7 @@ class TestCuda:
     def test_host_memory_with_work_of_a_device_waits_on_the_host(self) -> None:
         warm_up("cuda:0")
         array = zeros("host")
-        view = ep.pin(array, "cuda:0")
+        view = ep.pin(array, device="cuda:0")
         done = start(view)
         handle = array.share()
         assert "work of another backend" in handle.host_wait

@@ -22,15 +22,14 @@ def communicator() -> Iterator[Any]:
     made.destroy()
 
 
-def test_reduction_is_ordered_with_work_before_and_after(communicator: Any) -> None:
+def test_reduction_in_the_queue_is_ordered_with_work_before_and_after(communicator: Any) -> None:
+    """NCCL drops the export before it submits its work, so other queues do not wait for it."""
     warm_up("cuda:0")
     source, target = zeros("cuda:0"), zeros("cuda:0")
-    communicator.allreduce(source, target, nccl.SUM, stream=ep.Queue("cuda:0"))
-    done = start(source)
-    communicator.allreduce(source, target, nccl.SUM, stream=ep.Queue("cuda:0"))
+    communicator.allreduce(source, target, nccl.SUM, stream=target.queue)
+    done = start(source, ep.Queue("cuda:0"))
+    communicator.allreduce(source, target, nccl.SUM, stream=target.queue)
     seen = ep.empty(2, "int32", device="cuda:0")
-    ep.copy(seen, target, queue=ep.Queue("cuda:0"))
-    ep.fill(source, 0, queue=ep.Queue("cuda:0"))
+    ep.copy(seen, target)
     assert not done.done, "no call has waited on the host"
     assert seen[0].item() == RESULT
-    assert source[0].item() == 0
