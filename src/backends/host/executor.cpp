@@ -107,8 +107,14 @@ void Loop::take_part() noexcept {
     if (threads_.fetch_add(1, std::memory_order_relaxed) >= thread_limit())
         return;
     const std::size_t first = first_part();
-    for (std::size_t i = 0; i < parts_.size(); ++i)
-        run_part(parts_[(first + i) % parts_.size()]);
+    run_part(parts_[first], 0);
+    for (std::size_t i = 1; i < parts_.size(); ++i) {
+        Part &other = parts_[(first + i) % parts_.size()];
+        // Its thread will finish the part. The last chunks are faster in its caches, and in the
+        // next loop they are still there. Without this, a stencil takes a tenth longer.
+        const bool has_thread = other.has_thread.load(std::memory_order_relaxed);
+        run_part(other, has_thread ? chunks() / parts_.size() / 8 : 0);
+    }
 }
 
 // The part of this processor, or the next one that no thread has begun with.
@@ -121,9 +127,10 @@ std::size_t Loop::first_part() noexcept {
     return own;
 }
 
-void Loop::run_part(Part &part) noexcept {
+// Leaves the last `left` chunks of the part to another thread.
+void Loop::run_part(Part &part, std::uint64_t left) noexcept {
     // Reads first, so that threads that look for work do not write to finished parts.
-    while (part.next.load(std::memory_order_relaxed) < part.end) {
+    while (part.next.load(std::memory_order_relaxed) + left < part.end) {
         const std::uint64_t chunk = part.next.fetch_add(1, std::memory_order_relaxed);
         if (chunk >= part.end)
             return;

@@ -60,7 +60,7 @@ private:
     };
 
     std::size_t first_part() noexcept;
-    void run_part(Part &part) noexcept;
+    void run_part(Part &part, std::uint64_t left) noexcept;
 
     const std::uint64_t count_, chunk_;
     std::vector<Part> parts_;
