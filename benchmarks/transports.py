@@ -262,7 +262,7 @@ def handles(device: str) -> list[Result]:
 
     def opened_elsewhere(handle: ep.ArrayHandle) -> float:
         ours.send((handle, 200))
-        return ours.recv()
+        return float(ours.recv())
 
     def row(what: str, found: float, limit: float) -> Result:
         return Result(Pair(f"{where}: {what}, against {limit / 1e3:g} µs", "", "", 1), found, limit)

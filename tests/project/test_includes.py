@@ -46,6 +46,7 @@ CONTRACT = (
     "src/backends/cache.hpp",
     "src/backends/handle_table.hpp",
     "src/backends/hash.hpp",
+    "src/backends/life_file.hpp",
     "src/backends/processor.hpp",
     "src/backends/loop_nest.hpp",
 )
