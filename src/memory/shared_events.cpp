@@ -171,8 +171,8 @@ std::optional<SharedEvent> record_in(const Queue &queue, Queue::Position positio
     return event;
 }
 
-// True if the queue has completed the position. The driver is asked if that is cheap. With a default
-// stream it is not, because an event would be recorded for the question.
+// True if the queue has completed the position. The driver is asked if that is cheap. With a
+// default stream it is not, because an event would be recorded for the question.
 bool is_done_cheaply(const Queue &queue, Queue::Position position) {
     return is_known_done(queue, position) || (!queue.is_foreign() && queue.is_idle());
 }
