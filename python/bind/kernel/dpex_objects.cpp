@@ -31,7 +31,7 @@ constexpr DpexObjects::Method group_rows[] = {
     {"get_local_linear_range", "get_local_size", "get_local_size"},
 };
 
-std::vector<std::string> names_of(std::span<const DpexObjects::Method> rows) {
+std::vector<std::string> method_names(std::span<const DpexObjects::Method> rows) {
     std::vector<std::string> names;
     for (const DpexObjects::Method &row : rows)
         names.emplace_back(row.name);
@@ -92,9 +92,9 @@ const DpexObjects::Atomic *DpexObjects::atomic(const std::string &name) const {
     return found == atomics_.end() ? nullptr : &found->second;
 }
 
-std::vector<std::string> DpexObjects::item_methods() { return names_of(item_rows); }
+std::vector<std::string> DpexObjects::item_methods() { return method_names(item_rows); }
 
-std::vector<std::string> DpexObjects::group_methods() { return names_of(group_rows); }
+std::vector<std::string> DpexObjects::group_methods() { return method_names(group_rows); }
 
 std::vector<std::string> DpexObjects::atomic_methods() {
     std::vector<std::string> methods;

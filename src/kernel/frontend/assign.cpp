@@ -367,7 +367,7 @@ void Lowering::assign_array(const std::string &name, Position at, Slot &found, c
                        name_of(view.type) + ") and of `" + function_.roots[found.root].shown +
                        "` elsewhere (" + name_of(found.type) +
                        "); a name stays with one array and one number of dimensions: take another "
-                       "name",
+                       "name, or make both rows of one array",
                    found.first, "it is first assigned here");
         for (std::size_t i = 0; i < parts.size(); ++i)
             if (found.fixed[i] && !build::same(*found.fixed[i], parts[i]))
