@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.pending_work import RESULT, start, warm_up, zeros
 
 import entrepot as ep
+from support.pending_work import RESULT, start, warm_up, zeros
 
 nccl = pytest.importorskip("nccl.core")
 
@@ -22,7 +22,7 @@ def communicator() -> Iterator[Any]:
     made.destroy()
 
 
-def test_reduction_in_the_queue_is_ordered_with_work_before_and_after(communicator: Any) -> None:
+def test_reduction_is_ordered_with_work_before_and_after(communicator: Any) -> None:
     """NCCL drops the export before it submits its work, so other queues do not wait for it."""
     warm_up("cuda:0")
     source, target = zeros("cuda:0"), zeros("cuda:0")
