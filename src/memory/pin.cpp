@@ -234,8 +234,9 @@ void unpin_before_owner(Memory::Record &record) {
 void deallocate_after_unpinning(Memory::Record &record, ResourceRef resource, Place place,
                                 Block block, Pending pending) {
     const Context context = place.context;
-    auto pinned = std::make_unique<PinnedBlock>(std::move(resource), std::move(place),
-                                                std::move(block), pending.escaped);
+    // Clang 14 initializes no aggregate by make_unique.
+    std::unique_ptr<PinnedBlock> pinned(new PinnedBlock{
+        std::move(resource), std::move(place), std::move(block), pending.escaped, {}});
     pinned->pins = Pins(record);
     release_after(context, std::move(pending.uses), Owner(pinned.release(), release_pinned_block));
 }
