@@ -3,8 +3,8 @@
 //
 // Overview
 //   The process holds a lock on its file (F_OFD_SETLK). The kernel releases the lock when the
-//   process ends, in whatever way. Other processes get a second open file description, which holds
-//   no lock and is read-only. The alternatives are worse: the number of a process may be used
+//   process ends, also if it is killed. Other processes get a second open file description, which
+//   holds no lock and is read-only. The alternatives are worse: the number of a process may be used
 //   again, has no meaning in another container, and a pidfd needs that number.
 //
 // Lifetime
@@ -13,7 +13,6 @@
 //   is never mapped.
 #pragma once
 #include "backends/boundary.hpp"
-#include "core/no_destructor.hpp"
 #include "core/open_file.hpp"
 
 #include <fcntl.h>
@@ -25,6 +24,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 namespace entrepot::backends {
@@ -82,19 +82,25 @@ private:
 class EmptyLifeFile {
 public:
     // Refuses if the system gives no such file.
-    static int for_others() { return only().file_.for_others(); }
+    static int for_others() {
+        const std::lock_guard hold(lock_);
+        if (file_ == nullptr)
+            file_ = new LifeFile(1);
+        return file_->for_others();
+    }
 
 private:
-    friend class entrepot::NoDestructor<EmptyLifeFile>;
-    EmptyLifeFile() : file_(1) {
-        pthread_atfork(nullptr, nullptr, []() noexcept { only().file_.close_in_child(); });
-    }
-    static EmptyLifeFile &only() {
-        static NoDestructor<EmptyLifeFile> made;
-        return *made;
-    }
-
-    LifeFile file_;
+    // Held while a fork runs: the child closes a file that is made, and none is being made.
+    static inline std::mutex lock_;
+    // Never closed: the lock is to end with the process.
+    static inline LifeFile *file_ = nullptr;
+    [[maybe_unused]] static inline const int watching_forks_ =
+        pthread_atfork([]() noexcept { lock_.lock(); }, []() noexcept { lock_.unlock(); },
+                       []() noexcept {
+                           if (file_ != nullptr)
+                               file_->close_in_child();
+                           lock_.unlock();
+                       });
 };
 
 // Thread safety: thread-safe.

@@ -14,8 +14,6 @@
 
 namespace entrepot::exported_files {
 
-constinit std::atomic<std::size_t> memories{0};
-
 namespace {
 
 // Its address is the name of the file for the server.
@@ -51,8 +49,7 @@ ExportTable &export_table() {
 }  // namespace
 
 std::optional<SharedPiece> find(const Memory &memory, const void *at) {
-    // Memory of the host has no entries, and a forked child may share it.
-    if (!has_any() || memory.context().backend().is_host())
+    if (!memory.record()->exported.load(std::memory_order_acquire))
         return std::nullopt;
     ENTREPOT_ASSERT(!fork_guard::is_child());
     ExportTable &table = export_table();
@@ -78,20 +75,19 @@ SharedPiece add(const Memory &memory, const void *start, SharedPiece piece, Open
     const SharedPiece published = made->piece;
     ExportTable &table = export_table();
     const MutexLock lock(table.mutex);
-    const auto [row, is_new] = table.rows.try_emplace(memory.record());
-    if (is_new)
-        memories.fetch_add(1, std::memory_order_relaxed);
-    row->second.push_back(std::move(made));
+    table.rows[memory.record()].push_back(std::move(made));
+    memory.record()->exported.store(true, std::memory_order_release);
     return published;
 }
 
-void withdraw(const Memory::Record *record) noexcept {
+void withdraw(Memory::Record &record) noexcept {
+    ENTREPOT_ASSERT(record.count() <= 1);
+    record.exported.store(false, std::memory_order_relaxed);
     if (fork_guard::is_child())
         return;
     ExportTable &table = export_table();
     const MutexLock lock(table.mutex);
-    if (table.rows.erase(record) != 0)
-        memories.fetch_sub(1, std::memory_order_relaxed);
+    table.rows.erase(&record);
 }
 
 }  // namespace entrepot::exported_files

@@ -1,5 +1,5 @@
-// Exports of memory of devices, by memory: what the driver said of it, and files that this process
-// owns for the sake of others.
+// Exports of memory of devices, by memory: the driver's description of them, and the files that
+// this process owns for others.
 //
 // Overview
 //   A driver makes a file for each export of memory of another library. The file keeps the memory
@@ -15,11 +15,8 @@
 //   memory of the host has no entries.
 #pragma once
 #include <core/open_file.hpp>
-#include <entrepot/core/api.hpp>
 #include <entrepot/memory/share.hpp>
 
-#include <atomic>
-#include <cstddef>
 #include <optional>
 
 namespace entrepot::exported_files {
@@ -33,15 +30,7 @@ std::optional<SharedPiece> find(const Memory &memory, const void *at);
 SharedPiece add(const Memory &memory, const void *start, SharedPiece piece, OpenFile file);
 
 // Unpublishes and closes the files of a memory.
-void withdraw(const Memory::Record *record) noexcept;
-
-// atomic; nearly always 0: memories with entries. The extension module reads it.
-ENTREPOT_API extern std::atomic<std::size_t> memories;
-inline bool has_any() noexcept { return memories.load(std::memory_order_relaxed) != 0; }
-// Requires: nothing else refers to the record.
-inline void withdraw_if_any(const Memory::Record *record) noexcept {
-    if (has_any()) [[unlikely]]
-        withdraw(record);
-}
+// Requires: the memory is exported, and nothing else refers to the record.
+void withdraw(Memory::Record &record) noexcept;
 
 }  // namespace entrepot::exported_files

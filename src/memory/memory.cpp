@@ -334,7 +334,8 @@ void Memory::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(record->count() <= 1);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs foreign code
     release_finished_owners();
-    exported_files::withdraw_if_any(record);
+    if (record->exported.load(std::memory_order_acquire)) [[unlikely]]
+        exported_files::withdraw(*record);
     try {
         if (record->resource)
             return_block(record);

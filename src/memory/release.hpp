@@ -58,11 +58,12 @@ void wait_and_release() noexcept;
 extern std::atomic<bool> process_ends;
 inline void leak_from_now_on() noexcept { process_ends.store(true, std::memory_order_relaxed); }
 
-// True if the backend's runtime may be called for a release. The host's always may; others neither
-// in a marked child of fork() (fork_guard::is_usable) nor at exit.
+// True if runtimes of devices may be called for a release: neither in a marked child of fork()
+// (fork_guard::is_usable) nor at exit.
 inline bool may_call_devices() noexcept {
     return !(process_ends.load(std::memory_order_relaxed) || fork_guard::is_child());
 }
+// True if the runtime of the backend may be. The host's may always be called.
 inline bool may_call(const Backend &backend) noexcept {
     return backend.is_host() || may_call_devices();
 }

@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -64,28 +66,44 @@ LastRecords &last_records() {
 class SharedWork {
 public:
     void add(const Queue &queue, Queue::Position position) {
-        std::vector<Use> done;  // dropped after the mutex
         {
             const MutexLock lock(mutex_);
             keep_latest(uses_, {queue, position});
-            if (uses_.size() <= few)
+            if (uses_.size() <= most_queues)
                 return;
-            done.swap(uses_);
         }
-        // The driver is asked, so that queues do not live on because they are listed here.
-        std::erase_if(done,
-                      [](const Use &use) { return is_done_for_sure(use.queue, use.position); });
-        const MutexLock lock(mutex_);
-        for (const Use &use : done)
-            keep_latest(uses_, use);
+        drop_done();
     }
-    std::vector<Use> take() {
+    // Asks the drivers. Queues do not live on because they are listed here.
+    // Returns: true if no work is left.
+    bool drop_done() {
+        std::vector<Use> asked;  // and dropped after the mutex
+        {
+            const MutexLock lock(mutex_);
+            asked = uses_;
+        }
+        std::erase_if(asked, [](const Use &use) { return !is_over(use); });
         const MutexLock lock(mutex_);
-        return std::exchange(uses_, {});
+        std::erase_if(uses_, [&](const Use &use) {
+            return std::ranges::any_of(asked, [&](const Use &over) {
+                return over.queue == use.queue && over.position == use.position;
+            });
+        });
+        return uses_.empty();
     }
 
 private:
-    static constexpr std::size_t few = 8;
+    static constexpr std::size_t most_queues = 8;
+
+    // Work of a driver that is not called any more, or that fails, is over as well: waiters for its
+    // event see this process end.
+    static bool is_over(const Use &use) noexcept {
+        try {
+            return !may_call(use.queue.backend()) || use.queue.is_done(use.position);
+        } catch (...) {
+            return true;
+        }
+    }
 
     ForkSafeMutex mutex_;
     std::vector<Use> uses_ ENTREPOT_GUARDED_BY(mutex_);  // one for each queue
@@ -166,8 +184,8 @@ std::optional<SharedEvent> record_in(const Queue &queue, Queue::Position positio
     backend.check(status);
     event.sender = senders::publish_file(&backend, event.ipc.file);
     last_records().keep(queue, covered, event);
-    if (covered != 0)
-        shared_work().add(queue, covered);
+    // The exit waits for the event as well.
+    shared_work().add(queue, queue.take_position());
     return event;
 }
 
@@ -223,7 +241,12 @@ void add_to(const Memory &memory, const SharedEvent &event) {
     const Context &context = memory.context();
     const Backend &backend = context.backend();
     ep_event handle = nullptr;
-    backend.call(&ep_backend::ipc_event_open, context.handle(), &shared, &handle);
+    const ep_status status =
+        backend.status_of(&ep_backend::ipc_event_open, context.handle(), &shared, &handle);
+    // The driver does not tell an event that is gone from other bytes.
+    if (status == EP_INVALID || status == EP_UNSUPPORTED)
+        throw Error(ErrorKind::exchange, "shared memory: ", Backend::last_error());
+    backend.check(status);
     const Event opened = Event::adopt(backend, handle, context);
     if (!opened.is_done())
         memory.record_other_process(Queue::of_event(context, memory.device(), opened));
@@ -231,11 +254,19 @@ void add_to(const Memory &memory, const SharedEvent &event) {
 
 }  // namespace entrepot::shared_events
 
-void entrepot::wait_for_shared_work() noexcept {
-    for (const Use &use : shared_events::shared_work().take())
-        try {
-            if (may_call(use.queue.backend()))
-                use.queue.wait_at(use.position);
-        } catch (...) {  // the events are done all the same, or their waiters see this process end
+bool entrepot::wait_for_shared_work(std::chrono::milliseconds most) noexcept {
+    using std::chrono::steady_clock;
+    constexpr std::chrono::microseconds shortest_pause{20}, longest_pause{1000};
+    const steady_clock::time_point end = steady_clock::now() + most;
+    try {
+        for (auto pause = shortest_pause; !shared_events::shared_work().drop_done();
+             pause = std::min(2 * pause, longest_pause)) {
+            if (steady_clock::now() >= end)
+                return false;
+            std::this_thread::sleep_for(pause);
         }
+    } catch (...) {  // no memory for the list
+        return false;
+    }
+    return true;
 }

@@ -419,6 +419,8 @@ public:
         std::atomic<bool> escaped{false};  // atomic, never reset while in use
         // atomic; true if Ordering::pins has some, which are released when the memory ends
         std::atomic<bool> pinned{false};
+        // atomic; true if exported_files has entries of the memory, which end with it
+        std::atomic<bool> exported{false};
         // atomic; every thread that asks the driver gets the same answer
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
         std::atomic<std::uint32_t> peers{0};  // atomic; bits of PeerBits
@@ -551,6 +553,7 @@ inline void Memory::Record::reuse() noexcept {
     revive();
     escaped.store(false, std::memory_order_relaxed);
     ENTREPOT_ASSERT(!pinned.load(std::memory_order_relaxed));
+    ENTREPOT_ASSERT(!exported.load(std::memory_order_relaxed));
     peers.store(0, std::memory_order_relaxed);
 }
 

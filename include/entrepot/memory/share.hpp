@@ -4,6 +4,7 @@
 #include <entrepot/memory/memory.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -58,10 +59,11 @@ struct SharedMemory {
 SharedMemory share(const Memory &memory, const void *lowest, std::size_t bytes,
                    ep_ipc_form form = EP_IPC_ANY, Access access = Access::write);
 
-// Waits for all work that handles of this process have events of. Python's module calls it at
-// interpreter shutdown, because work of a process ends with it, and other processes wait for it.
-// Blocks: without the GIL. Errors of the work are not reported.
-void wait_for_shared_work() noexcept;
+// Waits for all work that handles of this process have events of, but no longer than `most`. The
+// work of a process ends with it, and other processes wait for that work. Python's module calls it
+// when the interpreter ends; a program in C++ calls it before it ends.
+// Returns: true if all of it is done. Errors of the work are not reported.
+bool wait_for_shared_work(std::chrono::milliseconds most) noexcept;
 
 // Returns: the whole allocations, as memory of the shareable resource. SharedMemory::pending is in
 //          its access log, as a write.

@@ -16,6 +16,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <unistd.h>
+
+#include <atomic>
 #include <string_view>
 
 namespace nb = nanobind;
@@ -85,11 +88,27 @@ std::string text_of(const Shared &self) {
                        ", shared by process ", handle.memory.pieces.front().sender.process, '>');
 }
 
+// Children of multiprocessing end by os._exit(), without the functions of atexit. They call
+// finalizers: the threads of queues, which share arrays, end with the priority -5, and the wait for
+// leases has -10.
+void wait_for_shared_work_in_child() {
+    static std::atomic<pid_t> registered{0};  // a fork clears the finalizers
+    const nb::dict modules = nb::module_::import_("sys").attr("modules");
+    if (registered.load(std::memory_order_relaxed) == getpid() ||
+        !modules.contains("multiprocessing.util"))
+        return;
+    const nb::object wait = nb::module_::import_("entrepot._core").attr("_wait_for_shared_work");
+    modules["multiprocessing.util"].attr("Finalize")(nb::none(), wait, "exitpriority"_a = -20);
+    registered.store(getpid(), std::memory_order_relaxed);
+}
+
 }  // namespace
 
 PyObject *share_array(const Array &array, bool fabric) {
     ArrayHandle handle =
         without_gil([&] { return ArrayHandle::of(array, fabric ? EP_IPC_FABRIC : EP_IPC_ANY); });
+    if (handle.memory.pending)
+        wait_for_shared_work_in_child();
     return nb::cast(Shared{std::move(handle), array.memory()}).release().ptr();
 }
 

@@ -24,7 +24,6 @@
 #include <core/free_list.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/exchange/dlpack.hpp>
-#include <memory/exported_files.hpp>
 #include <memory/release.hpp>
 
 #include <utility>
@@ -60,7 +59,8 @@ inline FreeList<Memory::Record, has_gil ? 64 : 0> free_records;
 inline void release(Memory &&memory) noexcept {
     Memory::Record *const record = memory.record();
     if (!has_gil || !record || memory.is_shared() || !memory.is_borrowed() || record->has_uses() ||
-        record->pinned.load(std::memory_order_relaxed) || exported_files::has_any()) [[unlikely]] {
+        record->pinned.load(std::memory_order_relaxed) ||
+        record->exported.load(std::memory_order_relaxed)) [[unlikely]] {
         const Memory last = std::move(memory);
         return;
     }

@@ -25,6 +25,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -141,6 +142,19 @@ std::string python_stack(std::size_t frames) {
     return text;
 }
 
+// A stream that waits for a process that was killed may never go on.
+constexpr std::chrono::seconds longest_wait_at_exit{60};
+
+// Waits until the work that handles have events of is done, or the user interrupts.
+void wait_for_shared_work_at_exit() {
+    using std::chrono::steady_clock;
+    const steady_clock::time_point end = steady_clock::now() + longest_wait_at_exit;
+    while (!without_gil([] { return wait_for_shared_work(std::chrono::milliseconds{50}); }) &&
+           steady_clock::now() < end)
+        if (PyErr_CheckSignals() != 0)
+            throw nb::python_error();
+}
+
 // Runs last at process exit. Memory that is left then is not freed; the
 // operating system reclaims it.
 void at_exit() {
@@ -149,7 +163,12 @@ void at_exit() {
             if (const std::string report = static_cast<TrackResource &>(*tracker).leak_report();
                 !report.empty())
                 std::fprintf(stderr, "entrepot: at exit, %s\n", report.c_str());
-    without_gil([] { wait_for_shared_work(); });
+    try {
+        wait_for_shared_work_at_exit();
+    } catch (...) {
+        leak_from_now_on();
+        throw;
+    }
     leak_from_now_on();
 }
 
@@ -634,6 +653,7 @@ void init_memory(nb::module_ &m) {
     bind_statistics(m);
     bind_current(m);
     nb::module_::import_("atexit").attr("register")(nb::cpp_function(&at_exit));
+    m.def("_wait_for_shared_work", &wait_for_shared_work_at_exit);
 }
 
 }  // namespace entrepot::python

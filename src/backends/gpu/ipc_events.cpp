@@ -72,9 +72,12 @@ SharedEvents::Own SharedEvents::create_own() {
             driver().cuEventDestroy(native);
     }
     if (code != CUDA_SUCCESS) {
-        refusal_ = sentence_of("the driver makes no event for other processes, with ",
-                               text_of(code), " from ", function);
-        refuse(EP_UNSUPPORTED, refusal_);
+        const std::string refusal =
+            sentence_of("the driver makes no event for other processes, with ", text_of(code),
+                        " from ", function);
+        if (code == CUDA_ERROR_NOT_SUPPORTED)  // other failures may pass
+            refusal_ = refusal;
+        refuse(EP_UNSUPPORTED, refusal);
     }
     return {IntrusivePtr<Event>::adopt(new Event(native, nullptr)), name};
 }

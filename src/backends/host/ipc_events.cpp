@@ -72,11 +72,11 @@ public:
         const std::lock_guard hold(lock_);
         if (!file_)
             make();
-        if (free_.empty())
+        if (free_count_ == 0)
             refuse(EP_UNSUPPORTED, "the events of ", all_words - 1,
                    " shared arrays are pending, and no more are possible");
-        const std::uint32_t word = free_.back();
-        free_.pop_back();
+        const std::uint32_t word = free_[first_free_++ % free_.size()];
+        --free_count_;
         event = {};
         event.file = file_.for_others();
         event.process = getpid();
@@ -88,7 +88,7 @@ public:
         words_[bell].fetch_add(1, std::memory_order_release);
         syscall(SYS_futex, &words_[bell], FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
         const std::lock_guard hold(lock_);
-        free_.push_back(done.word);  // has room for all
+        free_[(first_free_ + free_count_++) % free_.size()] = done.word;
     }
 
     void lock() noexcept { lock_.lock(); }
@@ -107,10 +107,10 @@ private:
             mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, writable.number(), 0);
         if (start == MAP_FAILED)
             refuse(EP_UNSUPPORTED, "the words of events cannot be mapped: ", std::strerror(errno));
-        free_.clear();
-        free_.reserve(all_words);
-        for (std::uint32_t word = all_words - 1; word != bell; --word)
-            free_.push_back(word);
+        free_.resize(all_words);
+        first_free_ = free_count_ = 0;
+        for (std::uint32_t word = bell + 1; word < all_words; ++word)
+            free_[free_count_++] = word;
         numbers_.assign(all_words, 0);
         words_ = static_cast<AtomicWord *>(start);
         file_ = std::move(file);
@@ -119,7 +119,10 @@ private:
     std::mutex lock_;  // guards what follows
     LifeFile file_;
     AtomicWord *words_ = nullptr;  // constant while an event is pending
-    std::vector<std::uint32_t> free_, numbers_;
+    std::vector<std::uint32_t> numbers_;
+    // Free words, used in turn, so that the numbers of a word wrap around as late as possible.
+    std::vector<std::uint32_t> free_;
+    std::size_t first_free_ = 0, free_count_ = 0;
 };
 
 // Those of other processes.

@@ -68,8 +68,8 @@ __attribute__((weak)) void unregister_host_memory(void *, const context &);
 
 namespace entrepot::backends::sycl {
 
-// For functions that the headers of the build lack. A caller asks registers_host_memory() or
-// shares_memory() first.
+// For functions that the headers of the build lack. A caller asks registers_host_memory(),
+// shares_memory() or shares_events() first.
 [[noreturn]] inline void refuse_missing(const char *function) {
     refuse(EP_UNSUPPORTED, "the SYCL headers that Entrepot was built with have no function ",
            function, ": build it with later headers");
@@ -167,13 +167,22 @@ inline void wait_for_event(const ::sycl::queue &queue, const ::sycl::event &even
 #else
 
 inline bool shares_events(const ::sycl::device &) { return false; }
-inline ::sycl::event make_shared_event(const ::sycl::context &) { return {}; }
-inline std::vector<std::byte> shared_name(const ::sycl::event &) { return {}; }
-inline ::sycl::event open_shared_event(const std::vector<std::byte> &, const ::sycl::context &) {
-    return {};
+[[noreturn]] inline ::sycl::event make_shared_event(const ::sycl::context &) {
+    refuse_missing("make_event");
 }
-inline void signal_event(const ::sycl::queue &, ::sycl::event &) {}
-inline void wait_for_event(const ::sycl::queue &, const ::sycl::event &) {}
+[[noreturn]] inline std::vector<std::byte> shared_name(const ::sycl::event &) {
+    refuse_missing("ipc::event::get");
+}
+[[noreturn]] inline ::sycl::event open_shared_event(const std::vector<std::byte> &,
+                                                    const ::sycl::context &) {
+    refuse_missing("ipc::event::open");
+}
+[[noreturn]] inline void signal_event(const ::sycl::queue &, ::sycl::event &) {
+    refuse_missing("enqueue_signal_event");
+}
+[[noreturn]] inline void wait_for_event(const ::sycl::queue &, const ::sycl::event &) {
+    refuse_missing("enqueue_wait_event");
+}
 
 #endif
 

@@ -22,7 +22,7 @@ constexpr const char *ipc_advice = "share memory of the host, and copy";
 void require_ipc(const Device &device) {
     if (!shares_memory(device.native))
         refuse(EP_UNSUPPORTED, device.selector(),
-               " has not the aspect ext_oneapi_ipc_memory, by which the SYCL runtime shares "
+               " lacks the aspect ext_oneapi_ipc_memory, by which the SYCL runtime shares "
                "memory with other processes: ",
                ipc_advice);
 }

@@ -21,7 +21,7 @@ constexpr std::size_t most_own = 64;
 void require_shared_events(const Device &device) {
     if (!shares_events(device.native))
         refuse(EP_UNSUPPORTED, device.selector(),
-               " has not the aspect ext_oneapi_ipc_event, by which the SYCL runtime shares events "
+               " lacks the aspect ext_oneapi_ipc_event, by which the SYCL runtime shares events "
                "with other processes");
 }
 

@@ -84,10 +84,10 @@ void write_handles(const std::vector<Device *> &all, ep_device *devices, std::si
 
 // ---------------------------------------------------------------- contexts
 
-// Interned: while a handle lives, its sycl::context has no other handle, so equal handles mean
-// equal contexts.
 class SharedEvents;
 
+// Interned: while a handle lives, its sycl::context has no other handle, so equal handles mean
+// equal contexts.
 class Context : public Counted<Context> {
 public:
     explicit Context(const ::sycl::context &context);

@@ -64,9 +64,10 @@ std::string in_language_of(const Source &function, std::string_view message) {
     const Wording &wording = function.wording ? *function.wording : own;
     std::string text;
     while (!message.empty()) {
-        if (message.front() == begin_name) {
-            const std::size_t end = message.find(end_name);
-            ENTREPOT_ASSERT(end != message.npos);
+        // A backend's message may contain the mark alone.
+        const std::size_t end =
+            message.front() == begin_name ? message.find(end_name) : message.npos;
+        if (end != message.npos) {
             const std::string_view name = message.substr(1, end - 1);
             const auto found = wording.names.find(name);
             text += found == wording.names.end() ? name : found->second;

@@ -369,6 +369,7 @@ class TestShare:
         other.run("ep.fill(pickle.loads(data), 2).wait(); _ = None", data=data)
         assert {values_of(copied)[-1] for copied in copies} == {1}
 
+    @pytest.mark.alone  # the copies take a tenth of a second
     def test_share_of_a_read_only_view_waits_for_no_reads(self) -> None:
         queue = ep.Queue("host")
         array = shareable(np.full(1 << 22, 1, "int32"), "host")

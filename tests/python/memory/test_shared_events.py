@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import time
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from typing import Any
 
 import pytest
@@ -24,7 +26,8 @@ from support.pending_work import (
 from support.places import values_of
 
 np = pytest.importorskip("numpy")
-pytestmark = pytest.mark.numpy
+# The work takes a second. Beside other tests, the statements of two processes may take longer.
+pytestmark = [pytest.mark.numpy, pytest.mark.alone]
 
 HOST = pytest.param("host", marks=pytest.mark.host)
 CUDA = pytest.param("cuda:0", marks=pytest.mark.cuda)
@@ -250,7 +253,7 @@ class TestEndOfMaker:
     ) -> None:
         handle = maker.run("array = zeros(device); done = start(array); _ = array.share()")
         opener.run("opened = handle.open(); _ = None", handle=handle)
-        maker.run("done.wait(); _ = None")
+        maker.run("array.queue.wait(); _ = None")  # with the event, which follows the work
         maker.kill()
         assert opener.run("_ = opened.copy_to_host().numpy().tolist()[0]") == 42
 
@@ -262,6 +265,25 @@ class TestEndOfMaker:
         maker.end()
         assert maker.process.returncode == 0
         assert opener.run("_ = opened.copy_to_host().numpy().tolist()[0]") == RESULT
+
+
+def _share_pending_work(connection: Connection) -> None:
+    array = zeros("host")
+    start(array)
+    connection.send(array.share())
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_child_of_multiprocessing_waits_for_its_work(method: str) -> None:
+    context: Any = multiprocessing.get_context(method)
+    ours, theirs = context.Pipe()
+    child = context.Process(target=_share_pending_work, args=(theirs,))
+    child.start()
+    opened = ours.recv().open()
+    child.join()
+    assert child.exitcode == 0
+    assert opened.numpy()[0] == RESULT
 
 
 @pytest.mark.host
@@ -481,32 +503,6 @@ class TestCuda:
             "_ = [h.open().copy_to_host().numpy().tolist() for h in handles]", handles=handles
         )
         assert seen == [[value, value] for value in range(100)]
-
-    def test_stream_that_waits_for_a_killed_maker_is_found_out(
-        self, maker: Other, opener: Other
-    ) -> None:
-        """Tells what the driver does; the program is not to hang in the interpreter's exit."""
-        handle = maker.run("array = zeros(device); done = start(array); _ = array.share()")
-        opener.run(
-            """
-            queue = ep.Queue("cuda:0")
-            copied = ep.empty(2, "int32", device="cuda:0")
-            event = ep.copy(copied, handle.open(), queue=queue)
-            _ = None
-            """,
-            handle=handle,
-        )
-        maker.kill()
-        is_done = opener.run(
-            """
-            end = time.monotonic() + 5
-            while not event.done and time.monotonic() < end: time.sleep(0.01)
-            _ = event.done
-            """
-        )
-        if not is_done:
-            opener.kill()
-        print("the stream went on:", is_done)
 
     def test_host_memory_with_work_of_a_device_waits_on_the_host(self) -> None:
         warm_up("cuda:0")
