@@ -56,6 +56,9 @@ class Vectorized:
         self._launch = functools.lru_cache(maxsize=_LAUNCHES)(self._launch_of)
         functools.update_wrapper(self, function)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vectorized, (self.function, self._signatures)
+
     def __repr__(self) -> str:
         return f"<entrepot.kernel.vectorize {self.function.__qualname__}>"
 

@@ -80,7 +80,7 @@ class _Loops(ast.NodeTransformer):
         if isinstance(node, ast.Name | ast.Subscript):
             array = node if isinstance(node, ast.Name) else self._held(node)
             return _Items(
-                ast.Call(ast.Name("len", ast.Load()), [array], []),
+                _call(builtins.len, array),
                 lambda place: ast.Subscript(array, place, ast.Load()),
             )
         return None
@@ -89,9 +89,9 @@ class _Loops(ast.NodeTransformer):
         held = [each if _is_literal(each) else self._held(each) for each in elements]
 
         def element(place: ast.expr) -> ast.expr:
-            if all(isinstance(each, ast.Tuple) for each in held):
-                rows = [each.elts for each in held if isinstance(each, ast.Tuple)]
-                columns = [list(column) for column in zip(*rows, strict=False)]
+            rows = [each.elts for each in held if isinstance(each, ast.Tuple)]
+            if len(rows) == len(held) and len({len(each) for each in rows}) == 1:
+                columns = [list(column) for column in zip(*rows, strict=True)]
                 return ast.Tuple([_chosen(column, place) for column in columns], ast.Load())
             return _chosen(held, place)
 
@@ -103,7 +103,7 @@ class _Loops(ast.NodeTransformer):
             return None
         if function is builtins.enumerate and len(given) <= 2:
             items = self._items(given[0])
-            start = given[1] if len(given) == 2 else ast.Constant(0)
+            start = self._held(given[1]) if len(given) == 2 else ast.Constant(0)
             return items and _Items(
                 items.count,
                 lambda place: ast.Tuple(
@@ -113,7 +113,7 @@ class _Loops(ast.NodeTransformer):
         if function is builtins.zip:
             parts = [each for each in map(self._items, given) if each is not None]
             counts = [each.count for each in parts]
-            count = ast.Call(ast.Name("min", ast.Load()), counts, [])
+            count = _call(builtins.min, *counts)
             return (
                 _Items(
                     counts[0] if len(counts) == 1 else count,
@@ -133,6 +133,11 @@ class _Loops(ast.NodeTransformer):
         name = f"item_{len(self._before)}_of_loop_{self._loops}"
         self._before.append(ast.Assign([ast.Name(name, ast.Store())], node))
         return ast.Name(name, ast.Load())
+
+
+def _call(function: Any, *arguments: ast.expr) -> ast.expr:
+    """A call of the function itself, whatever its name stands for in the kernel."""
+    return ast.Call(ast.Constant(function), list(arguments), [])
 
 
 def _literal(value: Any) -> ast.expr:

@@ -328,6 +328,9 @@ class Reducer:
         self._kernels: dict[object, KernelFunction] = {}
         self._step = functools.lru_cache(maxsize=_STEPS)(self._step_of)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reducer_of, (self.function,)
+
     def type_of(
         self, elements: tuple[Dtype, ...], device: Device, transform: DeviceFunction | None = None
     ) -> Dtype:

@@ -124,8 +124,8 @@ int32 = i4 = NumberType("int32")
 int64 = i8 = NumberType("int64")
 uint32 = u4 = NumberType("uint32")
 uint64 = u8 = NumberType("uint64")
-float32 = f4 = NumberType("float32")
-float64 = f8 = float_ = double = NumberType("float64")
+float32 = f4 = float_ = NumberType("float32")
+float64 = f8 = double = NumberType("float64")
 
 __all__ = [
     "DpnpNdArray",

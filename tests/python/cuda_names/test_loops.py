@@ -116,6 +116,19 @@ def test_loop_over_enumerate_and_zip_counts_from_the_start(runner):
     assert out[0] == sum((k + 1) * k * k for k in range(4))
 
 
+def test_start_of_enumerate_is_evaluated_before_the_loop(runner):
+    @cuda.jit
+    def places(a, out):
+        start = 10
+        for place, value in enumerate(a, start):
+            start += value
+            out[value] = place
+        out[4] = start + cuda.grid(1)
+
+    _, out = runner.run(places, 1, 1, np.arange(4), np.zeros(5, "i8"))
+    assert out.tolist() == [10, 11, 12, 13, 16]
+
+
 def test_loop_over_shared_memory_runs(runner):
     @cuda.jit
     def reverse_sums(a):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from entrepot import numba_cuda as cuda
+from entrepot.kernel.number_types import NumberType
 from entrepot.numba_cuda import float32, int32, types, void
 from entrepot.numba_cuda.signatures import text_of
 
@@ -97,3 +98,11 @@ def test_loads_and_stores_with_hints_are_plain(runner):
     assert out.tolist() == [4 * i for i in range(8)]
     (out,) = runner.run(stores, 2, 4, np.zeros(32))
     assert out.tolist() == [1, 2, 3, 4] * 8
+
+
+def test_aliases_are_the_types_that_numba_gives_them():
+    numba = pytest.importorskip("numba")
+    for name, ours in vars(types).items():
+        theirs = getattr(numba.types, name, None)
+        if isinstance(ours, NumberType) and theirs is not None:
+            assert str(theirs) == str(ours), name

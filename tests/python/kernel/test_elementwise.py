@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -277,3 +279,15 @@ def test_repeated_call_refuses_types_without_a_signature(device):
         assert add(x, x, out=out) is out
         with pytest.raises(TypeError, match=r"no signature for \(float64, float64\)"):
             add(on(device, np.ones(3)), on(device, np.ones(3)), out=out)
+
+
+def _plus(a, b):
+    return a + b
+
+
+def test_functions_of_arrays_are_pickled_after_a_call():
+    add, whole = dppy.vectorize(_plus), dppy.reduce(_plus, identity=0)
+    x = np.arange(4)
+    assert whole(add(x, x)) == 12
+    copied = pickle.loads(pickle.dumps((add, whole)))
+    assert copied[1](copied[0](x, x)) == 12
