@@ -30,10 +30,10 @@ DTYPES = ["?", *INTEGERS, *FLOATS]
 
 
 def give_few_elements(request, monkeypatch):
-    """Gives each work-item of a group a few elements, in tiles of 768 or 1024."""
+    """Gives each work-item of a group two elements, in tiles of 512."""
     sorting._group_kernel.cache_clear()
     request.addfinalizer(sorting._group_kernel.cache_clear)
-    monkeypatch.setattr(sorting, "_per_item", lambda dtype, has_order: 3 if has_order else 4)
+    monkeypatch.setattr(sorting, "_per_item", lambda dtype, has_order: 2)
 
 
 @pytest.fixture(params=["alone", "chunks", "groups"])
@@ -195,7 +195,7 @@ def test_sort_of_few_values_is_stable(device, parts, values):
 def test_sorting_kernels_have_no_races(parts, monkeypatch):
     """The simulator reports races and indices out of bounds."""
     monkeypatch.setenv("ENTREPOT_SIMULATE", "1")
-    keys = unordered("f2", 2 * 768 + 300)
+    keys = unordered("f2", 2 * 512 + 300)
     found_keys, found = sort_by_key(keys, np.arange(keys.size))
     order = expected_order(keys)
     assert_same_bits(found_keys, keys[order])

@@ -198,6 +198,7 @@ class TestFailures:
         with pytest.raises(ep.DeviceError, match="was on cuda:99"):
             array.numpy()
 
+    @pytest.mark.alone  # the lease ends at once, and the worker must be later
     @pytest.mark.parametrize("method", ["spawn", "fork"])
     def test_pool_reports_an_array_that_is_not_available(self, method: str) -> None:
         """An error of unpickling would end a worker, and the pool would hang."""
