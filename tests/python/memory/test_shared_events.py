@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.numpy, pytest.mark.alone]
 
 HOST = pytest.param("host", marks=pytest.mark.host)
 CUDA = pytest.param("cuda:0", marks=pytest.mark.cuda)
-SIZE = 1 << 22  # smaller copies do not wait for a queue of the host if nothing else uses the memory
+SIZE = 1 << 22  # the calling thread itself makes smaller copies
 every_device = pytest.mark.parametrize("device", [HOST, CUDA])
 
 
@@ -92,10 +92,9 @@ class TestOrder:
 
     def test_write_of_opener_waits_for_reads(self, device: str, opener: Other) -> None:
         warm_up(device)
-        array, busy = zeros(device, SIZE), zeros(device)
-        copied = ep.empty(SIZE, "int32", device=device)
+        array, copied = zeros(device, SIZE), zeros(device, SIZE)
         queue = ep.Queue(device)
-        start(busy, queue)
+        start(copied, queue)  # which the copy waits for
         read = ep.copy(copied, array, queue=queue)
         assert not read.done
         handle = array.share()
@@ -110,10 +109,10 @@ class TestOrder:
         self, device: str, opener: Other
     ) -> None:
         warm_up(device)
-        array, busy = zeros(device, SIZE), zeros(device)
+        array, busy = zeros(device, SIZE), zeros(device, SIZE)
         queue = ep.Queue(device)
         start(busy, queue)
-        read = ep.copy(ep.empty(SIZE, "int32", device=device), array, queue=queue)
+        read = ep.copy(busy, array, queue=queue)
         handle = array.broadcast_to(array.shape).share()
         assert not handle.has_event
         seen = opener.run("_ = handle.open()[:2].copy_to_host().numpy().tolist()", handle=handle)

@@ -240,8 +240,9 @@ class TestCluster:
         client.submit(drop_held, workers=workers[1:], pure=False).result()
 
     def test_transfers_leave_nothing(self, client: Any) -> None:
+        first, second = sorted(client.scheduler_info()["workers"])
+
         def exchange() -> None:
-            first, second = sorted(client.scheduler_info()["workers"])
             array = client.submit(made_by_worker, 1000, workers=[first], pure=False)
             client.submit(seen_by_worker, array, workers=[second], pure=False).result()
 
