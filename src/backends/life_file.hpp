@@ -21,11 +21,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <thread>
 
 namespace entrepot::backends {
 
@@ -134,6 +137,23 @@ public:
         refuse(EP_DEVICE_ERROR, "process ", process_,
                ", which shared this memory, ended before its pending work on the memory was done: "
                "the elements are unknown");
+    }
+
+    // True if `query` says that the process's work is done. Refuses if the process ended before.
+    template <class Query> bool is_done(Query &&query) const {
+        if (query())
+            return true;
+        if (!has_ended())
+            return false;
+        if (!query())  // the process may have ended after its work was done
+            refuse_ended();
+        return true;
+    }
+    // Waits for is_done(). It polls: a runtime would wait for a process that has ended.
+    template <class Query> void wait(Query &&query) const {
+        using namespace std::chrono_literals;
+        for (auto pause = 10us; !is_done(query); pause = std::min(2 * pause, 500us))
+            std::this_thread::sleep_for(pause);
     }
 
 private:

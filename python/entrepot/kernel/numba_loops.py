@@ -136,7 +136,7 @@ class _Loops(ast.NodeTransformer):
 
 
 def _call(function: Any, *arguments: ast.expr) -> ast.expr:
-    """A call of the function itself, whatever its name stands for in the kernel."""
+    """A call of the function itself: a kernel may have another value under its name."""
     return ast.Call(ast.Constant(function), list(arguments), [])
 
 

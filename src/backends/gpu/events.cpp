@@ -1,10 +1,6 @@
 // Events: recorded in a stream; other streams or the host wait for them.
 #include "backends/gpu/native.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <thread>
-
 namespace entrepot::backends::gpu {
 namespace {
 
@@ -116,23 +112,12 @@ bool Event::query() const {
 }
 
 bool Event::is_done() const {
-    if (query())
-        return true;
-    if (recorder_ == nullptr || !recorder_->has_ended())
-        return false;
-    if (!query())  // the process may have ended after its work was done
-        recorder_->refuse_ended();
-    return true;
+    return is_of_other_process() ? recorder_->is_done([this] { return query(); }) : query();
 }
 
 void Event::wait() const {
-    using namespace std::chrono_literals;
-    // The driver would wait for a process that has ended.
-    if (is_of_other_process()) {
-        for (auto pause = 10us; !is_done(); pause = std::min(2 * pause, 500us))
-            std::this_thread::sleep_for(pause);
-        return;
-    }
+    if (is_of_other_process())
+        return recorder_->wait([this] { return query(); });
     const RelaxedCaptureMode relaxed;
     check(driver().cuEventSynchronize(native), "cuEventSynchronize");
 }

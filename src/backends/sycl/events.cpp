@@ -2,10 +2,6 @@
 #include "backends/sycl/extensions.hpp"
 #include "backends/sycl/native.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <thread>
-
 namespace entrepot::backends::sycl {
 namespace {
 
@@ -151,13 +147,8 @@ bool Event::is_complete() const {
 }
 
 bool Event::is_done() const {
-    if (is_complete())
-        return true;
-    if (!is_of_other_process() || !recorder_->has_ended())
-        return false;
-    if (!is_complete())  // the process may have ended after its work was done
-        recorder_->refuse_ended();
-    return true;
+    const auto query = [this] { return is_complete(); };
+    return is_of_other_process() ? recorder_->is_done(query) : query();
 }
 
 // Calls wait(native), serialized with other waits if the event's queue requires that (see
@@ -177,13 +168,8 @@ void Event::wait() {
 }
 
 void Event::wait_without_report() {
-    using namespace std::chrono_literals;
-    // The runtime would wait for a process that has ended.
-    if (is_of_other_process()) {
-        for (auto pause = 10us; !is_done(); pause = std::min(2 * pause, 500us))
-            std::this_thread::sleep_for(pause);
-        return;
-    }
+    if (is_of_other_process())
+        return recorder_->wait([this] { return is_complete(); });
     wait_exclusively([](::sycl::event &event) { event.wait(); });
 }
 
